@@ -1,0 +1,70 @@
+// Shared vocabulary of the bindings: array argument types, results handed over through a capsule, Ctrl-C polling.
+//
+// A binding checks shapes, releases the GIL once everything is a pointer, and lets exceptions through:
+// std::invalid_argument becomes ValueError, std::out_of_range IndexError, std::bad_alloc MemoryError.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "kernels/parallel.h"
+#include "kernels/views.h"
+
+namespace lt::bind {
+
+namespace nb = nanobind;
+
+template <class T>
+using Array1 = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Array2 = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Mutable1 = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Mutable2 = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+inline void require(bool condition, const std::string& message) {
+  if (!condition) throw std::invalid_argument(message);
+}
+
+// The four arguments every sparse matrix arrives as: see longtail._native.csr_args.
+inline CsrView csr_view(const Array1<int64_t>& indptr, const Array1<int32_t>& indices, const Array1<float>& values,
+                        int64_t n_cols) {
+  require(indptr.shape(0) >= 1, "indptr needs at least one entry");
+  const int64_t n_rows = static_cast<int64_t>(indptr.shape(0)) - 1;
+  require(indptr.data()[0] == 0, "indptr must start at 0");
+  require(indptr.data()[n_rows] == static_cast<int64_t>(indices.shape(0)) && indices.shape(0) == values.shape(0),
+          "indptr, indices and values disagree about the number of entries");
+  return {n_rows, n_cols, indptr.data(), indices.data(), values.data()};
+}
+
+// Moves a vector into a NumPy array without copying.
+template <class T>
+nb::ndarray<nb::numpy, T> to_numpy(std::vector<T>&& values, std::vector<size_t> shape = {}) {
+  auto* owner = new std::vector<T>(std::move(values));
+  if (shape.empty()) shape = {owner->size()};
+  nb::capsule capsule(owner, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  return nb::ndarray<nb::numpy, T>(owner->data(), shape.size(), shape.data(), capsule);
+}
+
+// Checks for Ctrl-C, then reports progress to `progress(done, total)` if it is not None. A Python exception raised by
+// either is thrown through the kernel, which stops its workers first. Call with the GIL released.
+inline Poll poll_python(const nb::object& progress) {
+  PyObject* callback = progress.is_none() ? nullptr : progress.ptr();
+  return [callback](int64_t done, int64_t total) {
+    nb::gil_scoped_acquire gil;
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    if (callback) nb::borrow<nb::object>(callback)(done, total);
+    return true;
+  };
+}
+
+}  // namespace lt::bind

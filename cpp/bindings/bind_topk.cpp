@@ -1,0 +1,51 @@
+#include "bindings/arrays.h"
+#include "kernels/topk.h"
+
+namespace lt::bind {
+
+namespace {
+
+struct TopkOut {
+  std::vector<int32_t> ids;
+  std::vector<float> scores;
+  int64_t n, k;
+
+  TopkOut(int64_t n, int64_t k) : ids(n * k), scores(n * k), n(n), k(k) {}
+  nb::tuple take() {
+    const std::vector<size_t> shape{static_cast<size_t>(n), static_cast<size_t>(k)};
+    return nb::make_tuple(to_numpy(std::move(ids), shape), to_numpy(std::move(scores), shape));
+  }
+};
+
+}  // namespace
+
+void bind_topk(nb::module_& m) {
+  m.def(
+      "topk_csr",
+      [](Array1<int64_t> indptr, Array1<int32_t> indices, Array1<float> values, int64_t n_cols, int64_t k,
+         int n_threads) {
+        const CsrView matrix = csr_view(indptr, indices, values, n_cols);
+        TopkOut out(matrix.n_rows, k);
+        {
+          nb::gil_scoped_release nogil;
+          topk_csr(matrix, k, n_threads, out.ids.data(), out.scores.data());
+        }
+        return out.take();
+      },
+      nb::arg("indptr"), nb::arg("indices"), nb::arg("values"), nb::arg("n_cols"), nb::arg("k"), nb::arg("n_threads"));
+  m.def(
+      "topk_dense",
+      [](Array2<float> matrix, int64_t k, int n_threads) {
+        const MatrixView<const float> view{static_cast<int64_t>(matrix.shape(0)), static_cast<int64_t>(matrix.shape(1)),
+                                           matrix.data()};
+        TopkOut out(view.n_rows, k);
+        {
+          nb::gil_scoped_release nogil;
+          topk_dense(view, k, n_threads, out.ids.data(), out.scores.data());
+        }
+        return out.take();
+      },
+      nb::arg("matrix"), nb::arg("k"), nb::arg("n_threads"));
+}
+
+}  // namespace lt::bind

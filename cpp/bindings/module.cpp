@@ -1,0 +1,17 @@
+// longtail._core. One bind_* function per kernel file; longtail._native is the only importer.
+#include "bindings/arrays.h"
+#include "kernels/dispatch.h"
+
+namespace lt::bind {
+void bind_topk(nb::module_& m);
+}  // namespace lt::bind
+
+NB_MODULE(_core, m) {
+  using namespace lt;
+  namespace nb = nanobind;
+  m.def("best_isa", [] { return isa_name(best_isa()); });
+  m.def("active_isa", [] { return isa_name(active_isa()); });
+  m.def("set_isa", [](const std::string& name) { set_isa(isa_from_name(name.c_str())); });
+  m.def("resolve_threads", &resolve_threads);
+  lt::bind::bind_topk(m);
+}

@@ -1,0 +1,38 @@
+"""Longtail: extreme multi-label classification, honest about rare labels.
+
+Public names are listed once, below, and loaded on first use, so that ``import longtail`` is quick and never pulls in
+torch or a web framework.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "DataFormatError": "exceptions",
+    "MissingDependencyError": "exceptions",
+    "ModelFormatError": "exceptions",
+    "TopK": "data",
+    "native_info": "_native",
+}
+_ROOMS = {"metrics", "propensity", "data", "exceptions", "persist", "models", "report"}
+
+__all__ = [*_HOME, "__version__", *sorted(_ROOMS)]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        value = getattr(importlib.import_module(f"longtail.{_HOME[name]}"), name)
+    elif name in _ROOMS:
+        value = importlib.import_module(f"longtail.{name}")
+    else:
+        raise AttributeError(f"module 'longtail' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

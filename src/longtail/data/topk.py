@@ -1,0 +1,150 @@
+"""``TopK``: the currency of predictions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from longtail._native import core, csr_args, n_threads
+from longtail._validation import as_features, as_k
+
+__all__ = ["TopK"]
+
+
+class TopK:
+    """The k best labels of each row, best first.
+
+    ``indices`` (n, k) int32 and ``scores`` (n, k) float32; a row with fewer than k answers is padded at its end with
+    index -1 and score -inf. Equal scores are ordered by the smaller label id. ``n_labels`` is the width of the label
+    space, where it is known.
+
+    Refuses arrays of different shape, a label twice in a row, an id outside ``n_labels``, NaN scores, scores that
+    ascend, and padding in front of an answer.
+
+    >>> top = TopK([[2, 0], [1, -1]], [[0.9, 0.5], [0.3, -np.inf]], n_labels=3)
+    >>> top.to_csr().toarray()
+    array([[0.5, 0. , 0.9],
+           [0. , 0.3, 0. ]], dtype=float32)
+    """
+
+    __slots__ = ("indices", "n_labels", "scores")
+
+    indices: np.ndarray
+    scores: np.ndarray
+    n_labels: int | None
+
+    def __init__(self, indices: Any, scores: Any, n_labels: int | None = None) -> None:
+        raw = np.asarray(indices)
+        if raw.dtype.kind not in "iu" and raw.size:
+            raise TypeError(f"indices must be whole numbers, got dtype {raw.dtype}")
+        self.indices = np.ascontiguousarray(raw, dtype=np.int32)
+        self.scores = np.ascontiguousarray(scores, dtype=np.float32)
+        self.n_labels = None if n_labels is None else int(n_labels)
+        self._check(raw)
+
+    def _check(self, raw: np.ndarray) -> None:
+        ids, scores = self.indices, self.scores
+        if ids.ndim != 2 or ids.shape != scores.shape:
+            raise ValueError(
+                f"indices and scores must both have the shape (rows, k), got {ids.shape} and {scores.shape}"
+            )
+        if not ids.size:
+            return
+        if raw.min() < -1 or raw.max() > np.iinfo(np.int32).max:
+            raise ValueError(
+                f"label ids must lie between -1 (padding) and 2^31 - 1, got {raw.min()} to {raw.max()}"
+            )
+        if self.n_labels is not None and ids.max() >= self.n_labels:
+            raise ValueError(
+                f"label id {ids.max()} is out of range: there are {self.n_labels} labels"
+            )
+        if np.isnan(scores).any():
+            raise ValueError("scores hold NaN")
+        padded = ids < 0
+        if (padded[:, :-1] & ~padded[:, 1:]).any():
+            raise ValueError("padding (-1) must stand at the end of a row")
+        if (scores[padded] != -np.inf).any():
+            raise ValueError("padded slots (-1) must have the score -inf")
+        if ids.shape[1] > 1:
+            if (scores[:, :-1] < scores[:, 1:]).any():
+                row = int(np.argmax((scores[:, :-1] < scores[:, 1:]).any(axis=1)))
+                raise ValueError(f"scores must not ascend within a row (row {row})")
+            ordered = np.sort(ids, axis=1)
+            twice = (ordered[:, :-1] == ordered[:, 1:]) & (ordered[:, 1:] >= 0)
+            if twice.any():
+                row = int(np.argmax(twice.any(axis=1)))
+                raise ValueError(f"row {row} names a label twice")
+
+    @classmethod
+    def from_scores(cls, scores: Any, k: int, *, n_jobs: int | None = None) -> TopK:
+        """Top k of a score matrix: every column of a dense one, the stored entries of a sparse one."""
+        k = as_k(k)
+        matrix = as_features(scores, name="scores")
+        threads = n_threads(n_jobs)
+        if sp.issparse(matrix):
+            ids, values = core.topk_csr(*csr_args(matrix), k, threads)
+        else:
+            ids, values = core.topk_dense(matrix, k, threads)
+        return cls._trusted(ids, values, matrix.shape[1])
+
+    @classmethod
+    def _trusted(cls, indices: np.ndarray, scores: np.ndarray, n_labels: int | None) -> TopK:
+        """Wraps arrays that a kernel made: already canonical, so not checked again."""
+        self = cls.__new__(cls)
+        self.indices, self.scores, self.n_labels = indices, scores, n_labels
+        return self
+
+    @property
+    def k(self) -> int:
+        """Number of slots a row."""
+        return int(self.indices.shape[1])
+
+    def __len__(self) -> int:
+        return int(self.indices.shape[0])
+
+    def __getitem__(self, rows: Any) -> TopK:
+        """A subset of rows (slice, mask or index array)."""
+        if isinstance(rows, (int, np.integer)):
+            rows = [int(rows)]
+        return TopK._trusted(
+            np.ascontiguousarray(self.indices[rows]),
+            np.ascontiguousarray(self.scores[rows]),
+            self.n_labels,
+        )
+
+    def head(self, k: int) -> TopK:
+        """The first k slots of every row."""
+        k = min(as_k(k), self.k)
+        return TopK._trusted(
+            np.ascontiguousarray(self.indices[:, :k]),
+            np.ascontiguousarray(self.scores[:, :k]),
+            self.n_labels,
+        )
+
+    def to_csr(self, *, binary: bool = False) -> sp.csr_matrix:
+        """CSR matrix (n, n_labels) of the scores, or of ones with ``binary=True``; padding is left out."""
+        keep = self.indices >= 0
+        width = self.n_labels
+        if width is None:
+            width = int(self.indices.max()) + 1 if keep.any() else 0
+        indptr = np.concatenate([[0], np.cumsum(keep.sum(axis=1), dtype=np.int64)])
+        values = np.ones(int(keep.sum()), np.float32) if binary else self.scores[keep]
+        out = sp.csr_matrix((values, self.indices[keep], indptr), shape=(len(self), width))
+        out.sort_indices()
+        return out
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, TopK):
+            return NotImplemented
+        return bool(
+            np.array_equal(self.indices, other.indices)
+            and np.array_equal(self.scores, other.scores)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        labels = "" if self.n_labels is None else f", n_labels={self.n_labels}"
+        return f"TopK({len(self)} rows, k={self.k}{labels})"
