@@ -1,0 +1,202 @@
+#include <mutex>
+
+#include "bindings/arrays.h"
+#include "kernels/beam_search.h"
+#include "kernels/level_training.h"
+
+namespace lt::bind {
+
+namespace {
+
+nb::dict layer_dict(ChunkLayer&& layer) {
+  nb::dict out;
+  out["parent_chunks"] = to_numpy(std::move(layer.parent_chunks));
+  out["chunk_children"] = to_numpy(std::move(layer.chunk_children));
+  out["feature_ptr"] = to_numpy(std::move(layer.feature_ptr));
+  out["entry_base"] = to_numpy(std::move(layer.entry_base));
+  out["bucket_ptr"] = to_numpy(std::move(layer.bucket_ptr));
+  out["bucket_shift"] = to_numpy(std::move(layer.bucket_shift));
+  out["buckets"] = to_numpy(std::move(layer.buckets));
+  out["features"] = to_numpy(std::move(layer.features));
+  out["entry_ptr"] = to_numpy(std::move(layer.entry_ptr));
+  out["child"] = to_numpy(std::move(layer.child));
+  out["value"] = to_numpy(std::move(layer.value));
+  out["bias"] = to_numpy(std::move(layer.bias));
+  return out;
+}
+
+template <class T>
+const T* optional_data(const std::optional<Array1<T>>& array) {
+  return array ? array->data() : nullptr;
+}
+
+nb::tuple train_level_py(Array1<int64_t> indptr, Array1<int32_t> indices, Array1<float> values, int64_t n_cols,
+                         Array1<int64_t> parent_ptr, Array1<int32_t> parent_rows, Array1<int64_t> child_ptr,
+                         Array1<int64_t> positive_ptr, Array1<int32_t> positive_rows,
+                         std::optional<Array1<float>> positive_sign, Array1<float> positive_cost,
+                         Array1<float> negative_cost, std::optional<Array1<float>> row_weight, int loss, bool dual,
+                         float tolerance, int max_iter, float bias, float threshold, uint64_t seed, int64_t batch_bytes,
+                         int n_threads, nb::object progress) {
+  LevelData data;
+  data.X = csr_view(indptr, indices, values, n_cols);
+  data.n_parents = static_cast<int64_t>(parent_ptr.shape(0)) - 1;
+  require(data.n_parents >= 0 && child_ptr.shape(0) == parent_ptr.shape(0), "one range of children per parent");
+  const int64_t n_children = child_ptr.data()[data.n_parents];
+  require(static_cast<int64_t>(positive_ptr.shape(0)) == n_children + 1, "one range of positives per child");
+  require(static_cast<int64_t>(negative_cost.shape(0)) == n_children, "one negative cost per child");
+  require(positive_rows.shape(0) == positive_cost.shape(0), "one cost per positive");
+  require(!positive_sign || positive_sign->shape(0) == positive_cost.shape(0), "one sign per positive");
+  require(!row_weight || static_cast<int64_t>(row_weight->shape(0)) == data.X.n_rows, "one weight per row");
+  data.parent_ptr = parent_ptr.data();
+  data.parent_rows = parent_rows.data();
+  data.child_ptr = child_ptr.data();
+  data.positive_ptr = positive_ptr.data();
+  data.positive_rows = positive_rows.data();
+  data.positive_sign = optional_data(positive_sign);
+  data.positive_cost = positive_cost.data();
+  data.negative_cost = negative_cost.data();
+  data.row_weight = optional_data(row_weight);
+  LevelParams params;
+  params.solver.loss = static_cast<Loss>(loss);
+  params.solver.tolerance = tolerance;
+  params.solver.max_iter = max_iter;
+  params.solver.bias = bias;
+  params.dual = dual;
+  params.threshold = threshold;
+  params.seed = seed;
+  params.batch_bytes = batch_bytes;
+  ChunkLayer layer;
+  LevelReport report;
+  const Poll poll = poll_python(progress);
+  {
+    nb::gil_scoped_release nogil;
+    train_level(data, params, n_threads, layer, report, poll);
+  }
+  return nb::make_tuple(layer_dict(std::move(layer)), report.unconverged, report.iterations);
+}
+
+// Layers of a model with the arrays they borrow, ready to search from any number of Python threads.
+class BeamSearcher {
+ public:
+  BeamSearcher(nb::list layers, Array1<int32_t> transforms, Array1<int32_t> powers,
+               std::optional<Array1<int32_t>> label_of_leaf, int64_t n_features) {
+    require(layers.size() > 0, "a model needs at least one layer");
+    require(transforms.shape(0) == layers.size() && powers.shape(0) == layers.size(), "one post-processor per layer");
+    for (size_t t = 0; t < layers.size(); ++t) {
+      model_.layers.push_back(read_layer(nb::cast<nb::dict>(layers[t]), n_features));
+      const int32_t p = powers.data()[t];
+      require(p >= 1 && p <= 16, "the power of a hinge lies between 1 and 16");
+      model_.post.push_back({static_cast<Transform>(transforms.data()[t]), p});
+      if (t) require(model_.layers[t].n_parents == model_.layers[t - 1].n_children, "layers do not fit together");
+    }
+    require(model_.layers[0].n_parents == 1, "the first layer has one parent, the root");
+    if (label_of_leaf) {
+      require(static_cast<int64_t>(label_of_leaf->shape(0)) == model_.layers.back().n_children, "one label per leaf");
+      model_.label_of_leaf = label_of_leaf->data();
+      kept_.push_back(nb::cast(*label_of_leaf));
+    }
+  }
+
+  nb::tuple search_sparse(Array1<int64_t> indptr, Array1<int32_t> indices, Array1<float> values, int64_t n_cols,
+                          int64_t k, std::vector<int64_t> beams, int n_threads) {
+    Queries queries;
+    queries.sparse = csr_view(indptr, indices, values, n_cols);
+    require(n_cols == model_.layers[0].n_features, "queries have another width than the model");
+    return search(queries, k, beams, n_threads);
+  }
+
+  nb::tuple search_dense(Array2<float> matrix, int64_t k, std::vector<int64_t> beams, int n_threads) {
+    Queries queries;
+    queries.dense = true;
+    queries.matrix = {static_cast<int64_t>(matrix.shape(0)), static_cast<int64_t>(matrix.shape(1)), matrix.data()};
+    require(queries.matrix.n_cols == model_.layers[0].n_features, "queries have another width than the model");
+    return search(queries, k, beams, n_threads);
+  }
+
+ private:
+  template <class T>
+  const T* keep(nb::dict layer, const char* name, int64_t& size) {
+    auto array = nb::cast<Array1<T>>(layer[name]);
+    size = static_cast<int64_t>(array.shape(0));
+    kept_.push_back(nb::object(layer[name]));
+    return array.data();
+  }
+
+  ChunkLayerView read_layer(nb::dict arrays, int64_t n_features) {
+    ChunkLayerView layer;
+    int64_t n_parent_chunks, n_chunk_children, n_feature_ptr, n_base, n_bucket_ptr, n_shift, n_buckets,
+        n_features_total, n_entry_ptr, n_child, n_value, n_bias;
+    layer.parent_chunks = keep<int64_t>(arrays, "parent_chunks", n_parent_chunks);
+    layer.chunk_children = keep<int64_t>(arrays, "chunk_children", n_chunk_children);
+    layer.feature_ptr = keep<int64_t>(arrays, "feature_ptr", n_feature_ptr);
+    layer.entry_base = keep<int64_t>(arrays, "entry_base", n_base);
+    layer.bucket_ptr = keep<int64_t>(arrays, "bucket_ptr", n_bucket_ptr);
+    layer.bucket_shift = keep<uint8_t>(arrays, "bucket_shift", n_shift);
+    layer.buckets = keep<uint32_t>(arrays, "buckets", n_buckets);
+    layer.features = keep<int32_t>(arrays, "features", n_features_total);
+    layer.entry_ptr = keep<uint32_t>(arrays, "entry_ptr", n_entry_ptr);
+    layer.child = keep<uint16_t>(arrays, "child", n_child);
+    layer.value = keep<float>(arrays, "value", n_value);
+    layer.bias = keep<float>(arrays, "bias", n_bias);
+    layer.n_features = n_features;
+    layer.n_parents = n_parent_chunks - 1;
+    layer.n_chunks = n_shift;
+    layer.n_children = n_bias;
+    require(n_parent_chunks >= 1 && n_chunk_children == n_shift + 1 && n_feature_ptr == n_shift + 1 &&
+                n_base == n_shift + 1 && n_bucket_ptr == n_shift + 1 && n_child == n_value,
+            "damaged search layer: array lengths");
+    check_layer(layer, n_features_total, n_entry_ptr, n_child, n_buckets);
+    return layer;
+  }
+
+  nb::tuple search(const Queries& queries, int64_t k, const std::vector<int64_t>& beams, int n_threads) {
+    require(k >= 1, "k must be at least 1");
+    require(beams.size() + 1 == model_.layers.size(), "one beam width per layer but the last");
+    for (int64_t beam : beams) require(beam >= 1, "a beam must be at least 1 wide");
+    const int64_t n = queries.n();
+    std::vector<int32_t> ids(n * k);
+    std::vector<float> scores(n * k);
+    const Poll poll = n > 4096 ? poll_python(nb::none()) : Poll();
+    {
+      nb::gil_scoped_release nogil;
+      std::vector<ScratchPtr> scratch = borrow();
+      beam_search(model_, queries, beams, k, n_threads, scratch, ids.data(), scores.data(), poll);
+      give_back(std::move(scratch));
+    }
+    const std::vector<size_t> shape{static_cast<size_t>(n), static_cast<size_t>(k)};
+    return nb::make_tuple(to_numpy(std::move(ids), shape), to_numpy(std::move(scores), shape));
+  }
+
+  std::vector<ScratchPtr> borrow() {
+    std::lock_guard lock(mutex_);
+    return std::move(idle_);
+  }
+  void give_back(std::vector<ScratchPtr>&& scratch) {
+    std::lock_guard lock(mutex_);
+    if (scratch.size() > idle_.size()) idle_ = std::move(scratch);
+  }
+
+  SearchModel model_;
+  std::vector<nb::object> kept_;
+  std::mutex mutex_;
+  std::vector<ScratchPtr> idle_;
+};
+
+}  // namespace
+
+void bind_linear(nb::module_& m) {
+  m.def("train_level", &train_level_py, nb::arg("indptr"), nb::arg("indices"), nb::arg("values"), nb::arg("n_cols"),
+        nb::arg("parent_ptr"), nb::arg("parent_rows"), nb::arg("child_ptr"), nb::arg("positive_ptr"),
+        nb::arg("positive_rows"), nb::arg("positive_sign").none(), nb::arg("positive_cost"), nb::arg("negative_cost"),
+        nb::arg("row_weight").none(), nb::kw_only(), nb::arg("loss"), nb::arg("dual"), nb::arg("tolerance"),
+        nb::arg("max_iter"), nb::arg("bias"), nb::arg("threshold"), nb::arg("seed"), nb::arg("batch_bytes"),
+        nb::arg("n_threads"), nb::arg("progress").none());
+  nb::class_<BeamSearcher>(m, "BeamSearcher")
+      .def(nb::init<nb::list, Array1<int32_t>, Array1<int32_t>, std::optional<Array1<int32_t>>, int64_t>(),
+           nb::arg("layers"), nb::arg("transforms"), nb::arg("powers"), nb::arg("label_of_leaf").none(),
+           nb::arg("n_features"))
+      .def("search_sparse", &BeamSearcher::search_sparse)
+      .def("search_dense", &BeamSearcher::search_dense);
+}
+
+}  // namespace lt::bind

@@ -1,0 +1,232 @@
+#include "kernels/beam_search.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace lt {
+
+namespace {
+
+constexpr float kInf = std::numeric_limits<float>::infinity();
+constexpr int64_t kQueriesPerBlock = 128;
+
+// The best `capacity` of a stream of candidates, whatever their order.
+struct Candidates {
+  std::vector<Scored> items;
+  int64_t capacity = 0;
+  float threshold = -kInf;  // nothing below it can be among the best
+
+  void reset(int64_t wanted) {
+    items.clear();
+    capacity = wanted;
+    threshold = -kInf;
+    items.reserve(2 * wanted + 64);
+  }
+  void push(float score, int32_t id) {
+    if (score < threshold) return;
+    items.push_back({score, id});
+    if (static_cast<int64_t>(items.size()) >= 2 * capacity + 64) prune();
+  }
+  void prune() {
+    if (static_cast<int64_t>(items.size()) <= capacity) return;
+    std::nth_element(items.begin(), items.begin() + (capacity - 1), items.end(), ranks_before);
+    threshold = items[capacity - 1].score;
+    items.resize(capacity);
+  }
+  int64_t finish() { return keep_topk(items.data(), static_cast<int64_t>(items.size()), capacity); }
+};
+
+float power(float x, int32_t p) {
+  float result = x;
+  for (int32_t i = 1; i < p; ++i) result *= x;
+  return result;
+}
+
+// Logarithm of the transformed score; for noop the score itself.
+float log_score(const PostProcessor& post, float z) {
+  switch (post.transform) {
+    case Transform::noop:
+      return z;
+    case Transform::hinge:
+    case Transform::log_hinge: {
+      const float slack = 1 - z;
+      return slack > 0 ? -power(slack, post.power) : 0.0f;
+    }
+    default:
+      return z > 0 ? -std::log1p(std::exp(-z)) : z - std::log1p(std::exp(z));
+  }
+}
+
+// The smallest z, rounded down, whose log_score reaches `wanted` (<= 0); -inf if every z does.
+float least_z(const PostProcessor& post, float wanted) {
+  if (wanted == -kInf) return -kInf;
+  float z;
+  switch (post.transform) {
+    case Transform::noop:
+      return wanted;
+    case Transform::hinge:
+    case Transform::log_hinge:
+      z = wanted < 0 ? 1 - std::pow(-wanted, 1.0f / static_cast<float>(post.power)) : 1.0f;
+      break;
+    default:
+      z = wanted < 0 ? -std::log(std::expm1(-wanted)) : kInf;
+      if (!(z < 80.0f)) z = 15.0f;  // the sigmoid is flat there in float32
+      break;
+  }
+  return z - 1e-4f * (1 + std::fabs(z));
+}
+
+struct Expansion {
+  int64_t parent;
+  int32_t query;  // within the block
+  float score;    // of the parent
+};
+
+}  // namespace
+
+struct SearchScratch {
+  std::vector<float> z;
+  std::vector<Candidates> candidates;
+  std::vector<std::vector<Scored>> beam;
+  std::vector<Expansion> work;
+};
+
+ScratchPtr make_scratch() { return std::make_shared<SearchScratch>(); }
+
+namespace {
+
+void add_feature(const ChunkLayerView& layer, int64_t chunk, const int32_t* features, const uint32_t* entry_ptr,
+                 int64_t position, float x, float* z) {
+  (void)features;
+  const uint16_t* child = layer.child + layer.entry_base[chunk];
+  const float* value = layer.value + layer.entry_base[chunk];
+  for (uint32_t e = entry_ptr[position]; e < entry_ptr[position + 1]; ++e) z[child[e]] += x * value[e];
+}
+
+// z[j] = w_j . x + bias for the children of one chunk.
+void score_chunk(const ChunkLayerView& layer, int64_t chunk, const Queries& queries, int64_t query, float* z) {
+  const int64_t first = layer.chunk_children[chunk], width = layer.chunk_children[chunk + 1] - first;
+  std::copy(layer.bias + first, layer.bias + first + width, z);
+  const int32_t* features = layer.features + layer.feature_ptr[chunk];
+  const int64_t n_features = layer.feature_ptr[chunk + 1] - layer.feature_ptr[chunk];
+  const uint32_t* entry_ptr = layer.entry_ptr + layer.feature_ptr[chunk] + chunk;
+  if (queries.dense) {
+    const float* x = queries.matrix.row(query);
+    for (int64_t f = 0; f < n_features; ++f)
+      if (x[features[f]] != 0) add_feature(layer, chunk, features, entry_ptr, f, x[features[f]], z);
+    return;
+  }
+  const uint32_t* buckets = layer.buckets + layer.bucket_ptr[chunk];
+  const int shift = layer.bucket_shift[chunk];
+  const CsrView& X = queries.sparse;
+  for (int64_t p = X.begin(query); p < X.end(query); ++p) {
+    const int32_t f = X.indices[p];
+    const int32_t* begin = features + buckets[f >> shift];
+    const int32_t* end = features + buckets[(f >> shift) + 1];
+    while (end - begin > 8) {
+      const int32_t* middle = begin + (end - begin) / 2;
+      if (*middle <= f)
+        begin = middle;
+      else
+        end = middle;
+    }
+    while (begin < end && *begin < f) ++begin;
+    if (begin < end && *begin == f) add_feature(layer, chunk, features, entry_ptr, begin - features, X.values[p], z);
+  }
+}
+
+void expand(const ChunkLayerView& layer, const PostProcessor& post, const Expansion& task, const Queries& queries,
+            int64_t query, const int32_t* label_of, float* z, Candidates& candidates) {
+  const bool bounded = post.transform != Transform::noop;
+  for (int64_t chunk = layer.parent_chunks[task.parent]; chunk < layer.parent_chunks[task.parent + 1]; ++chunk) {
+    if (bounded && task.score < candidates.threshold) return;
+    score_chunk(layer, chunk, queries, query, z);
+    const int64_t first = layer.chunk_children[chunk], width = layer.chunk_children[chunk + 1] - first;
+    const float base = bounded ? task.score : 0.0f;
+    float cut = least_z(post, candidates.threshold - base);
+    float before = candidates.threshold;
+    for (int64_t j = 0; j < width; ++j) {
+      if (z[j] < cut) continue;
+      const int64_t child = first + j;
+      candidates.push(base + log_score(post, z[j]), label_of ? label_of[child] : static_cast<int32_t>(child));
+      if (candidates.threshold != before) {
+        before = candidates.threshold;
+        cut = least_z(post, before - base);
+      }
+    }
+  }
+}
+
+void search_block(const SearchModel& model, const Queries& queries, int64_t begin, int64_t end,
+                  const std::vector<int64_t>& beams, int64_t k, SearchScratch& scratch, int32_t* ids, float* scores) {
+  const int64_t n = end - begin;
+  const int64_t depth = static_cast<int64_t>(model.layers.size());
+  if (static_cast<int64_t>(scratch.candidates.size()) < n) {
+    scratch.candidates.resize(n);
+    scratch.beam.resize(n);
+  }
+  for (int64_t q = 0; q < n; ++q) scratch.beam[q].assign(1, {0.0f, 0});
+  for (int64_t t = 0; t < depth; ++t) {
+    const ChunkLayerView& layer = model.layers[t];
+    const bool last = t + 1 == depth;
+    const int64_t wanted = last ? k : beams[t];
+    scratch.z.resize(kMaxChunk);
+    int64_t widest = 0;
+    for (int64_t q = 0; q < n; ++q) {
+      scratch.candidates[q].reset(wanted);
+      widest = std::max(widest, static_cast<int64_t>(scratch.beam[q].size()));
+    }
+    // Ranks 0, 1, 2-3, 4-7, ...: the best parents first, so that the rest can be skipped.
+    for (int64_t from = 0, to = 1; from < widest; from = to, to = std::max<int64_t>(2, 2 * to)) {
+      scratch.work.clear();
+      for (int64_t q = 0; q < n; ++q) {
+        Candidates& candidates = scratch.candidates[q];
+        if (from) candidates.prune();
+        const std::vector<Scored>& beam = scratch.beam[q];
+        for (int64_t r = from; r < std::min<int64_t>(to, static_cast<int64_t>(beam.size())); ++r)
+          scratch.work.push_back({beam[r].id, static_cast<int32_t>(q), beam[r].score});
+      }
+      if (n > 1)
+        std::sort(scratch.work.begin(), scratch.work.end(), [](const Expansion& a, const Expansion& b) {
+          return a.parent != b.parent ? a.parent < b.parent : a.query < b.query;
+        });
+      for (const Expansion& task : scratch.work)
+        expand(layer, model.post[t], task, queries, begin + task.query, last ? model.label_of_leaf : nullptr,
+               scratch.z.data(), scratch.candidates[task.query]);
+    }
+    for (int64_t q = 0; q < n; ++q) {
+      Candidates& candidates = scratch.candidates[q];
+      const int64_t kept = candidates.finish();
+      if (!last) {
+        scratch.beam[q].assign(candidates.items.begin(), candidates.items.begin() + kept);
+        continue;
+      }
+      const Transform transform = model.post[t].transform;
+      if (transform == Transform::hinge || transform == Transform::sigmoid) {
+        for (int64_t j = 0; j < kept; ++j) candidates.items[j].score = std::exp(candidates.items[j].score);
+        std::sort(candidates.items.begin(), candidates.items.begin() + kept, ranks_before);  // new ties by underflow
+      }
+      write_topk(candidates.items.data(), kept, k, ids + (begin + q) * k, scores + (begin + q) * k);
+    }
+  }
+}
+
+}  // namespace
+
+bool beam_search(const SearchModel& model, const Queries& queries, const std::vector<int64_t>& beams, int64_t k,
+                 int n_threads, std::vector<ScratchPtr>& scratch, int32_t* ids, float* scores, const Poll& poll) {
+  while (static_cast<int>(scratch.size()) < std::max(n_threads, 1)) scratch.push_back(make_scratch());
+  // Wide beams keep many candidates per query: smaller blocks bound the memory.
+  int64_t widest = k;
+  for (int64_t beam : beams) widest = std::max(widest, beam);
+  const int64_t block = std::clamp<int64_t>((int64_t{1} << 18) / std::max<int64_t>(widest, 1), 1, kQueriesPerBlock);
+  return parallel_blocks(
+      queries.n(), block, n_threads,
+      [&](int64_t begin, int64_t end, int worker) {
+        search_block(model, queries, begin, end, beams, k, *scratch[worker], ids, scores);
+      },
+      poll);
+}
+
+}  // namespace lt

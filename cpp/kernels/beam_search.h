@@ -1,0 +1,61 @@
+// Top-down beam search over chunked layers.
+//
+// Scores along a path are kept as sums of logarithms (never as products, which underflow) and turned into products,
+// where the post-processor wants one, when the answer is written. Every transform but `noop` is non-positive in the log
+// domain, so a node's score bounds its descendants': parents are expanded best first, and one that cannot reach the
+// k-th candidate any more is skipped. That changes no answer.
+//
+// Queries are taken in blocks. Within a block, parents of equal rank in their query's beam are expanded together and in
+// order of parent, so that the block reads each chunk once from far memory.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "kernels/chunk_layer.h"
+#include "kernels/parallel.h"
+#include "kernels/topk.h"
+#include "kernels/views.h"
+
+namespace lt {
+
+// How a raw score z becomes part of a path score.
+enum class Transform : int32_t {
+  noop = 0,         // the path score is z of the last level
+  hinge = 1,        // exp(-max(0, 1 - z)^p), multiplied along the path
+  sigmoid = 2,      // 1 / (1 + exp(-z)), multiplied
+  log_hinge = 3,    // -max(0, 1 - z)^p, added
+  log_sigmoid = 4,  // -log(1 + exp(-z)), added
+};
+
+struct PostProcessor {
+  Transform transform = Transform::hinge;
+  int32_t power = 3;
+};
+
+struct SearchModel {
+  std::vector<ChunkLayerView> layers;      // root first; layers[t].n_parents == layers[t - 1].n_children
+  std::vector<PostProcessor> post;         // one per layer
+  const int32_t* label_of_leaf = nullptr;  // (n_children of the last layer), or null for the identity
+};
+
+// Queries: sparse rows, or dense ones.
+struct Queries {
+  bool dense = false;
+  CsrView sparse;
+  MatrixView<const float> matrix;
+
+  int64_t n() const { return dense ? matrix.n_rows : sparse.n_rows; }
+};
+
+struct SearchScratch;  // buffers of one worker
+using ScratchPtr = std::shared_ptr<SearchScratch>;
+ScratchPtr make_scratch();
+
+// Writes the k best labels of each query, (n, k), best first, ties to the smaller label. `beams` has one width per
+// layer but the last. Scratch holds one entry per thread and is kept by the caller between calls.
+bool beam_search(const SearchModel& model, const Queries& queries, const std::vector<int64_t>& beams, int64_t k,
+                 int n_threads, std::vector<ScratchPtr>& scratch, int32_t* ids, float* scores, const Poll& poll = {});
+
+}  // namespace lt

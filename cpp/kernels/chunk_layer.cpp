@@ -1,0 +1,105 @@
+#include "kernels/chunk_layer.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
+namespace lt {
+
+void plan_chunks(int64_t n_parents, const int64_t* child_ptr, ChunkLayer& layer) {
+  layer.parent_chunks.assign(1, 0);
+  layer.chunk_children.assign(1, 0);
+  for (int64_t parent = 0; parent < n_parents; ++parent) {
+    const int64_t n = child_ptr[parent + 1] - child_ptr[parent];
+    const int64_t n_chunks = (n + kMaxChunk - 1) / kMaxChunk;
+    for (int64_t c = 0; c < n_chunks; ++c)
+      layer.chunk_children.push_back(std::min(child_ptr[parent + 1], child_ptr[parent] + (c + 1) * kMaxChunk));
+    layer.parent_chunks.push_back(static_cast<int64_t>(layer.chunk_children.size()) - 1);
+  }
+}
+
+void join_chunks(std::vector<Chunk>& chunks, int64_t n_features, ChunkLayer& layer) {
+  int64_t n_rows = 0, n_entries = 0;
+  for (const Chunk& chunk : chunks) {
+    n_rows += static_cast<int64_t>(chunk.features.size());
+    n_entries += static_cast<int64_t>(chunk.child.size());
+  }
+  layer.features.reserve(n_rows);
+  layer.entry_ptr.reserve(n_rows + chunks.size());
+  layer.child.reserve(n_entries);
+  layer.value.reserve(n_entries);
+  layer.feature_ptr.assign(1, 0);
+  layer.entry_base.assign(1, 0);
+  layer.bucket_ptr.assign(1, 0);
+  for (Chunk& chunk : chunks) {
+    if (chunk.entry_ptr.empty()) chunk.entry_ptr.push_back(0);
+    // About eight features a bucket: short enough to search in one or two cache lines.
+    const int64_t n = std::max<int64_t>(1, static_cast<int64_t>(chunk.features.size()));
+    int shift = 0;
+    while ((int64_t{1} << shift) * n < 8 * n_features && shift < 31) ++shift;
+    const int64_t n_buckets = (n_features >> shift) + 1;
+    int64_t at = 0;
+    for (int64_t bucket = 0; bucket < n_buckets; ++bucket) {
+      while (at < static_cast<int64_t>(chunk.features.size()) && (chunk.features[at] >> shift) < bucket) ++at;
+      layer.buckets.push_back(static_cast<uint32_t>(at));
+    }
+    layer.buckets.push_back(static_cast<uint32_t>(chunk.features.size()));
+    layer.bucket_shift.push_back(static_cast<uint8_t>(shift));
+    layer.bucket_ptr.push_back(static_cast<int64_t>(layer.buckets.size()));
+    layer.features.insert(layer.features.end(), chunk.features.begin(), chunk.features.end());
+    layer.entry_ptr.insert(layer.entry_ptr.end(), chunk.entry_ptr.begin(), chunk.entry_ptr.end());
+    layer.child.insert(layer.child.end(), chunk.child.begin(), chunk.child.end());
+    layer.value.insert(layer.value.end(), chunk.value.begin(), chunk.value.end());
+    layer.feature_ptr.push_back(static_cast<int64_t>(layer.features.size()));
+    layer.entry_base.push_back(static_cast<int64_t>(layer.child.size()));
+    chunk = Chunk();
+  }
+}
+
+namespace {
+
+void require(bool condition, const char* what) {
+  if (!condition) throw std::invalid_argument(std::string("damaged search layer: ") + what);
+}
+
+// Offsets that start at 0, never fall, and end at `end`.
+void require_offsets(const int64_t* offsets, int64_t n, int64_t end, const char* what) {
+  require(offsets[0] == 0 && offsets[n] == end, what);
+  for (int64_t i = 0; i < n; ++i) require(offsets[i] <= offsets[i + 1], what);
+}
+
+}  // namespace
+
+void check_layer(const ChunkLayerView& layer, int64_t n_features_total, int64_t n_entry_ptr, int64_t n_entries,
+                 int64_t n_buckets) {
+  require_offsets(layer.parent_chunks, layer.n_parents, layer.n_chunks, "chunks of parents");
+  require_offsets(layer.chunk_children, layer.n_chunks, layer.n_children, "children of chunks");
+  require_offsets(layer.feature_ptr, layer.n_chunks, n_features_total, "features of chunks");
+  require_offsets(layer.entry_base, layer.n_chunks, n_entries, "entries of chunks");
+  require_offsets(layer.bucket_ptr, layer.n_chunks, n_buckets, "buckets of chunks");
+  require(n_entry_ptr == n_features_total + layer.n_chunks, "entry offsets");
+  for (int64_t c = 0; c < layer.n_chunks; ++c) {
+    const int64_t n = layer.feature_ptr[c + 1] - layer.feature_ptr[c];
+    const int64_t width = layer.chunk_children[c + 1] - layer.chunk_children[c];
+    const int64_t total = layer.entry_base[c + 1] - layer.entry_base[c];
+    const int shift = layer.bucket_shift[c];
+    require(width <= kMaxChunk, "a chunk is too wide");
+    require(shift < 32 && layer.bucket_ptr[c + 1] - layer.bucket_ptr[c] == (layer.n_features >> shift) + 2,
+            "size of a directory");
+    const uint32_t* buckets = layer.buckets + layer.bucket_ptr[c];
+    const int64_t last = (layer.n_features >> shift) + 1;
+    require(buckets[0] == 0 && buckets[last] == n, "ends of a directory");
+    for (int64_t b = 0; b < last; ++b) require(buckets[b] <= buckets[b + 1], "order of a directory");
+    const uint32_t* entry_ptr = layer.entry_ptr + layer.feature_ptr[c] + c;
+    require(entry_ptr[0] == 0 && entry_ptr[n] == total, "ends of the entry offsets");
+    for (int64_t f = 0; f < n; ++f) {
+      const int32_t feature = layer.features[layer.feature_ptr[c] + f];
+      require(feature >= 0 && feature < layer.n_features, "a feature is out of range");
+      require(entry_ptr[f] <= entry_ptr[f + 1], "order of the entry offsets");
+    }
+    for (int64_t e = layer.entry_base[c]; e < layer.entry_base[c + 1]; ++e)
+      require(layer.child[e] < width, "a child is out of range");
+  }
+}
+
+}  // namespace lt

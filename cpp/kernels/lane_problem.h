@@ -1,0 +1,68 @@
+// Sixteen binary problems over the same rows, and the two solvers for them.
+//
+// Memory layout: weights are feature-major with the 16 labels of a block side by side,
+//
+//     weights[f * 16 + lane]      f = 0 .. n_features - 1, then one more row of 16 for the bias
+//
+// so that one non-zero of x costs one 64-byte load and one fused multiply-add for 16 labels. Features are renamed
+// within a node in order of falling frequency: the few frequent ones, most of the non-zeros, stay in the near caches.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/dispatch.h"
+
+namespace lt {
+
+enum class Loss : int32_t { squared_hinge = 0, hinge = 1, logistic = 2, huber_hinge = 3 };
+
+// Rows of one node, features renamed.
+struct LaneRows {
+  int64_t n_rows = 0;
+  int64_t n_features = 0;
+  const int64_t* indptr = nullptr;   // (n_rows + 1)
+  const int32_t* indices = nullptr;  // (nnz)
+  const float* values = nullptr;     // (nnz)
+  const float* sq_norms = nullptr;   // (n_rows), without the bias
+};
+
+// What up to 16 labels want of those rows. A row without a slot is a negative of every lane.
+struct LaneTargets {
+  int n_lanes = 0;
+  const int32_t* slot = nullptr;  // (n_rows): position in the two tables below, or -1
+  const float* sign = nullptr;    // (n_slots, 16): +1 or -1; for the logistic loss anything between (soft targets)
+  const float* cost = nullptr;    // (n_slots, 16): weight of this row in the loss of this label
+  const float* negative_cost = nullptr;  // (16): weight of the rows without a slot ...
+  const float* row_weight = nullptr;     // (n_rows) or null: ... times this
+};
+
+struct SolverParams {
+  Loss loss = Loss::squared_hinge;
+  float tolerance = 0.1f;       // dual: largest minus smallest projected gradient; primal: relative gradient norm
+  int32_t max_iter = 100;       // dual: passes; primal: Newton steps
+  float bias = 1.0f;            // value of the constant feature; 0 for none
+  bool regularize_bias = true;  // primal only: the dual always does
+  float l2 = 1.0f;              // primal only: the dual has 1
+  float l1 = 0.0f;              // primal only: weight of the smoothed absolute value
+  float smoothing = 0.1f;       // primal only: width of the Huber zones (hinge, L1)
+  bool mean_separating = true;  // primal only: start from the mean-separating point
+};
+
+// Result per lane, as data.
+struct LaneStatus {
+  int32_t iterations[16];
+  float violation[16];  // last value of the stopping quantity
+  bool converged[16];
+};
+
+struct LaneKernels {
+  // Bytes of scratch a solver needs for these rows.
+  int64_t (*dual_scratch)(const LaneRows& rows);
+  // Dual coordinate descent (squared hinge, hinge). `weights` (n_features + 1, 16), 64-byte aligned, zeroed.
+  void (*solve_dual)(const LaneRows& rows, const LaneTargets& targets, const SolverParams& params, uint64_t seed,
+                     float* weights, void* scratch, LaneStatus* status);
+};
+
+LT_DECLARE(LaneKernels, lane_kernels)
+
+}  // namespace lt

@@ -1,0 +1,319 @@
+#include "kernels/level_training.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <numeric>
+#include <stdexcept>
+#include <string>
+
+namespace lt {
+
+namespace {
+
+constexpr int kLanes = 16;
+
+struct FreeDeleter {
+  void operator()(void* p) const { std::free(p); }
+};
+
+// Memory aligned for vectors that only ever grows.
+class Arena {
+ public:
+  float* floats(int64_t n) { return static_cast<float*>(bytes(n * 4)); }
+  void* bytes(int64_t n) {
+    if (n > size_) {
+      const size_t wanted = static_cast<size_t>((n + n / 4 + 4095) / 4096 * 4096);
+      memory_.reset(std::aligned_alloc(4096, wanted));
+      if (!memory_) throw std::bad_alloc();
+      size_ = static_cast<int64_t>(wanted);
+    }
+    return memory_.get();
+  }
+
+ private:
+  std::unique_ptr<void, FreeDeleter> memory_;
+  int64_t size_ = 0;
+};
+
+// The rows of one parent, features renamed by falling frequency within the parent.
+struct NodeRows {
+  std::vector<int64_t> indptr;
+  std::vector<int32_t> indices;
+  std::vector<float> values;
+  std::vector<float> sq_norms;
+  std::vector<float> row_weight;  // empty, or (rows)
+  std::vector<int32_t> original;  // (n_features): feature id of each local feature
+
+  LaneRows view() const {
+    return {static_cast<int64_t>(sq_norms.size()),
+            static_cast<int64_t>(original.size()),
+            indptr.data(),
+            indices.data(),
+            values.data(),
+            sq_norms.data()};
+  }
+};
+
+// A worker's arrays over all features, kept between nodes; `count` is zero outside gather_rows.
+struct GatherScratch {
+  std::vector<int32_t> count, local;
+};
+
+void gather_rows(const LevelData& data, int64_t parent, GatherScratch& scratch, NodeRows& node) {
+  const CsrView& X = data.X;
+  const int64_t begin = data.parent_ptr[parent], end = data.parent_ptr[parent + 1];
+  scratch.count.resize(X.n_cols);
+  scratch.local.resize(X.n_cols);
+  int64_t nnz = 0;
+  for (int64_t r = begin; r < end; ++r) {
+    const int64_t row = data.parent_rows[r];
+    nnz += X.row_nnz(row);
+    for (int64_t p = X.begin(row); p < X.end(row); ++p) {
+      const int32_t f = X.indices[p];
+      if (scratch.count[f]++ == 0) node.original.push_back(f);
+    }
+  }
+  std::sort(node.original.begin(), node.original.end(), [&](int32_t a, int32_t b) {
+    return scratch.count[a] != scratch.count[b] ? scratch.count[a] > scratch.count[b] : a < b;
+  });
+  for (size_t f = 0; f < node.original.size(); ++f) {
+    scratch.local[node.original[f]] = static_cast<int32_t>(f);
+    scratch.count[node.original[f]] = 0;
+  }
+  node.indptr.reserve(end - begin + 1);
+  node.indptr.push_back(0);
+  node.indices.reserve(nnz);
+  node.values.reserve(nnz);
+  node.sq_norms.reserve(end - begin);
+  for (int64_t r = begin; r < end; ++r) {
+    const int64_t row = data.parent_rows[r];
+    float sq_norm = 0;
+    for (int64_t p = X.begin(row); p < X.end(row); ++p) {
+      node.indices.push_back(scratch.local[X.indices[p]]);
+      node.values.push_back(X.values[p]);
+      sq_norm += X.values[p] * X.values[p];
+    }
+    node.indptr.push_back(static_cast<int64_t>(node.indices.size()));
+    node.sq_norms.push_back(sq_norm);
+    if (data.row_weight) node.row_weight.push_back(data.row_weight[row]);
+  }
+}
+
+// Surviving weights of one block, by local feature.
+struct BlockWeights {
+  std::vector<int32_t> feature;
+  std::vector<uint8_t> lane;
+  std::vector<float> value;
+};
+
+struct Worker {
+  Arena weights, solver, sign, cost;
+  std::vector<int32_t> slot;
+  GatherScratch gather;
+};
+
+// splitmix64: a seed per block, whatever thread solves it.
+uint64_t mix(uint64_t x) {
+  x += 0x9E3779B97F4A7C15ull;
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ull;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EBull;
+  return x ^ (x >> 31);
+}
+
+// Writes the targets of children [first, first + n_lanes) into the worker's tables.
+LaneTargets block_targets(const LevelData& data, int64_t parent, int64_t first, int n_lanes, const NodeRows& node,
+                          Worker& worker, float* negative_cost) {
+  const int32_t* rows_begin = data.parent_rows + data.parent_ptr[parent];
+  const int32_t* rows_end = data.parent_rows + data.parent_ptr[parent + 1];
+  const int64_t n_rows = rows_end - rows_begin;
+  worker.slot.assign(n_rows, -1);
+  int64_t n_slots = 0;
+  auto local_row = [&](int32_t row) {
+    const int32_t* at = std::lower_bound(rows_begin, rows_end, row);
+    if (at == rows_end || *at != row)
+      throw std::invalid_argument("row " + std::to_string(row) + " is positive for a child of node " +
+                                  std::to_string(parent) + " but not among the rows of that node");
+    return at - rows_begin;
+  };
+  for (int lane = 0; lane < n_lanes; ++lane)
+    for (int64_t p = data.positive_ptr[first + lane]; p < data.positive_ptr[first + lane + 1]; ++p) {
+      int32_t& slot = worker.slot[local_row(data.positive_rows[p])];
+      if (slot < 0) slot = static_cast<int32_t>(n_slots++);
+    }
+  float* sign = worker.sign.floats(n_slots * kLanes);
+  float* cost = worker.cost.floats(n_slots * kLanes);
+  std::fill(negative_cost, negative_cost + kLanes, 1.0f);
+  for (int lane = 0; lane < n_lanes; ++lane) negative_cost[lane] = data.negative_cost[first + lane];
+  for (int64_t i = 0; i < n_rows; ++i) {
+    const int64_t slot = worker.slot[i];
+    if (slot < 0) continue;
+    const float weight = data.row_weight ? node.row_weight[i] : 1.0f;
+    for (int lane = 0; lane < kLanes; ++lane) {
+      sign[slot * kLanes + lane] = -1;
+      cost[slot * kLanes + lane] = negative_cost[lane] * weight;
+    }
+  }
+  for (int lane = 0; lane < n_lanes; ++lane)
+    for (int64_t p = data.positive_ptr[first + lane]; p < data.positive_ptr[first + lane + 1]; ++p) {
+      const int64_t slot = worker.slot[local_row(data.positive_rows[p])];
+      sign[slot * kLanes + lane] = data.positive_sign ? data.positive_sign[p] : 1.0f;
+      cost[slot * kLanes + lane] = data.positive_cost[p];
+    }
+  return {n_lanes, worker.slot.data(), sign, cost, negative_cost, data.row_weight ? node.row_weight.data() : nullptr};
+}
+
+void solve_block(const LevelData& data, const LevelParams& params, int64_t parent, int64_t first, int n_lanes,
+                 const NodeRows& node, Worker& worker, BlockWeights& out, float* bias, LaneStatus& status) {
+  alignas(64) float negative_cost[kLanes];
+  const LaneRows rows = node.view();
+  const LaneTargets targets = block_targets(data, parent, first, n_lanes, node, worker, negative_cost);
+  float* weights = worker.weights.floats((rows.n_features + 1) * kLanes);
+  std::fill(weights, weights + (rows.n_features + 1) * kLanes, 0.0f);
+  const LaneKernels& kernels = LT_DISPATCH(lane_kernels);
+  void* scratch = worker.solver.bytes(kernels.dual_scratch(rows));
+  kernels.solve_dual(rows, targets, params.solver, mix(params.seed ^ mix(static_cast<uint64_t>(first))), weights,
+                     scratch, &status);
+
+  const float threshold = params.threshold;
+  for (int64_t f = 0; f < rows.n_features; ++f)
+    for (int lane = 0; lane < n_lanes; ++lane) {
+      const float w = weights[f * kLanes + lane];
+      if (w != 0 && std::fabs(w) >= threshold) {
+        out.feature.push_back(static_cast<int32_t>(f));
+        out.lane.push_back(static_cast<uint8_t>(lane));
+        out.value.push_back(w);
+      }
+    }
+  for (int lane = 0; lane < n_lanes; ++lane) {
+    const float w = weights[rows.n_features * kLanes + lane];
+    bias[first + lane] = std::fabs(w) >= threshold ? w * params.solver.bias : 0.0f;
+  }
+}
+
+// Merges the blocks of one chunk: features by original id, children ascending within a feature.
+void build_chunk(const NodeRows& node, std::vector<BlockWeights>::iterator blocks, int64_t n_blocks, Chunk& chunk) {
+  std::vector<uint32_t> count(node.original.size(), 0);
+  for (int64_t b = 0; b < n_blocks; ++b)
+    for (int32_t f : blocks[b].feature) ++count[f];
+  std::vector<int32_t> used;
+  for (size_t f = 0; f < count.size(); ++f)
+    if (count[f]) used.push_back(static_cast<int32_t>(f));
+  std::sort(used.begin(), used.end(), [&](int32_t a, int32_t b) { return node.original[a] < node.original[b]; });
+  chunk.features.reserve(used.size());
+  chunk.entry_ptr.reserve(used.size() + 1);
+  std::vector<uint32_t>& next = count;  // from here on: where the next entry of a feature goes
+  uint32_t total = 0;
+  for (int32_t f : used) {
+    chunk.features.push_back(node.original[f]);
+    chunk.entry_ptr.push_back(total);
+    const uint32_t n = count[f];
+    next[f] = total;
+    total += n;
+  }
+  chunk.entry_ptr.push_back(total);
+  chunk.child.resize(total);
+  chunk.value.resize(total);
+  for (int64_t b = 0; b < n_blocks; ++b) {
+    BlockWeights& block = blocks[b];
+    for (size_t e = 0; e < block.feature.size(); ++e) {
+      const uint32_t at = next[block.feature[e]]++;
+      chunk.child[at] = static_cast<uint16_t>(b * kLanes + block.lane[e]);
+      chunk.value[at] = block.value[e];
+    }
+    block = BlockWeights();
+  }
+}
+
+struct Block {
+  int64_t parent, first;
+  int n_lanes;
+};
+
+}  // namespace
+
+bool train_level(const LevelData& data, const LevelParams& params, int n_threads, ChunkLayer& layer,
+                 LevelReport& report, const Poll& poll) {
+  plan_chunks(data.n_parents, data.child_ptr, layer);
+  const int64_t n_children = data.child_ptr[data.n_parents];
+  const int64_t n_chunks = static_cast<int64_t>(layer.chunk_children.size()) - 1;
+  layer.bias.assign(n_children, 0.0f);
+  std::vector<Chunk> chunks(n_chunks);
+  std::vector<Worker> workers(std::max(n_threads, 1));
+  std::atomic<int64_t> unconverged{0}, iterations{0};
+  int64_t children_done = 0;
+
+  for (int64_t batch_begin = 0; batch_begin < data.n_parents;) {
+    int64_t batch_end = batch_begin, bytes = 0;
+    while (batch_end < data.n_parents) {
+      int64_t node_bytes = 0;
+      for (int64_t r = data.parent_ptr[batch_end]; r < data.parent_ptr[batch_end + 1]; ++r)
+        node_bytes += 8 * data.X.row_nnz(data.parent_rows[r]) + 16;
+      if (batch_end > batch_begin && bytes + node_bytes > params.batch_bytes) break;
+      bytes += node_bytes;
+      ++batch_end;
+    }
+
+    std::vector<NodeRows> nodes(batch_end - batch_begin);
+    if (!parallel_for(
+            batch_end - batch_begin, n_threads,
+            [&](int64_t t, int worker) { gather_rows(data, batch_begin + t, workers[worker].gather, nodes[t]); }, poll))
+      return false;
+
+    std::vector<Block> blocks;
+    const int64_t first_chunk = layer.parent_chunks[batch_begin], last_chunk = layer.parent_chunks[batch_end];
+    std::vector<int64_t> chunk_blocks(1, 0), chunk_parent;
+    for (int64_t parent = batch_begin; parent < batch_end; ++parent)
+      for (int64_t c = layer.parent_chunks[parent]; c < layer.parent_chunks[parent + 1]; ++c) {
+        for (int64_t first = layer.chunk_children[c]; first < layer.chunk_children[c + 1]; first += kLanes)
+          blocks.push_back(
+              {parent, first, static_cast<int>(std::min<int64_t>(kLanes, layer.chunk_children[c + 1] - first))});
+        chunk_blocks.push_back(static_cast<int64_t>(blocks.size()));
+        chunk_parent.push_back(parent);
+      }
+
+    std::vector<BlockWeights> solved(blocks.size());
+    const Poll level_poll = poll ? Poll([&](int64_t done, int64_t) {
+      return poll(std::min(n_children, children_done + done * kLanes), n_children);
+    })
+                                 : Poll();
+    if (!parallel_for(
+            static_cast<int64_t>(blocks.size()), n_threads,
+            [&](int64_t t, int worker) {
+              const Block& block = blocks[t];
+              LaneStatus status;
+              solve_block(data, params, block.parent, block.first, block.n_lanes, nodes[block.parent - batch_begin],
+                          workers[worker], solved[t], layer.bias.data(), status);
+              int64_t missed = 0, passes = 0;
+              for (int lane = 0; lane < block.n_lanes; ++lane) {
+                missed += !status.converged[lane];
+                passes += status.iterations[lane];
+              }
+              unconverged += missed;
+              iterations += passes;
+            },
+            level_poll))
+      return false;
+
+    if (!parallel_for(
+            last_chunk - first_chunk, n_threads,
+            [&](int64_t t, int) {
+              build_chunk(nodes[chunk_parent[t] - batch_begin], solved.begin() + chunk_blocks[t],
+                          chunk_blocks[t + 1] - chunk_blocks[t], chunks[first_chunk + t]);
+            },
+            poll))
+      return false;
+    children_done = data.child_ptr[batch_end];
+    batch_begin = batch_end;
+  }
+  join_chunks(chunks, data.X.n_cols, layer);
+  report.unconverged = unconverged;
+  report.iterations = iterations;
+  return true;
+}
+
+}  // namespace lt

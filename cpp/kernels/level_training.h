@@ -1,0 +1,50 @@
+// Trains the classifiers of one tree level: for every parent, its children against each other over the parent's rows.
+//
+// Steps, each parallel and each with the same cut for any number of threads:
+//   1. gather the rows of a parent and rename its features in order of falling frequency (once per parent);
+//   2. solve its children 16 at a time (the unit of work: parent x block of 16 siblings);
+//   3. prune, and turn the blocks into chunks for search.
+// Parents are taken in batches whose gathered rows fit into `batch_bytes`.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/chunk_layer.h"
+#include "kernels/lane_problem.h"
+#include "kernels/parallel.h"
+#include "kernels/views.h"
+
+namespace lt {
+
+struct LevelData {
+  CsrView X;  // (n, d) training rows
+  int64_t n_parents = 0;
+  const int64_t* parent_ptr = nullptr;     // (n_parents + 1)
+  const int32_t* parent_rows = nullptr;    // rows each parent trains on, ascending
+  const int64_t* child_ptr = nullptr;      // (n_parents + 1): children of each parent, consecutive
+  const int64_t* positive_ptr = nullptr;   // (n_children + 1)
+  const int32_t* positive_rows = nullptr;  // positive rows of each child, ascending, all among its parent's rows
+  const float* positive_sign = nullptr;    // per positive: target in [-1, 1] (1 unless soft), or null
+  const float* positive_cost = nullptr;    // per positive
+  const float* negative_cost = nullptr;    // (n_children)
+  const float* row_weight = nullptr;       // (n) or null: multiplies negative_cost
+};
+
+struct LevelParams {
+  SolverParams solver;
+  bool dual = true;
+  float threshold = 0.1f;  // weights below it in absolute value are dropped
+  uint64_t seed = 0;
+  int64_t batch_bytes = int64_t{1} << 30;
+};
+
+struct LevelReport {
+  int64_t unconverged = 0;  // children that hit max_iter
+  int64_t iterations = 0;   // summed over children
+};
+
+// Returns false if poll asked to stop (the layer is then unusable).
+bool train_level(const LevelData& data, const LevelParams& params, int n_threads, ChunkLayer& layer,
+                 LevelReport& report, const Poll& poll = {});
+
+}  // namespace lt
