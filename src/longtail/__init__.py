@@ -13,9 +13,14 @@ __version__ = "0.1.0"
 
 _HOME = {
     "DataFormatError": "exceptions",
+    "DirectPropensity": "propensity",
+    "JainPropensity": "propensity",
+    "JointPropensity": "propensity",
     "MissingDependencyError": "exceptions",
     "ModelFormatError": "exceptions",
+    "RichardsPropensity": "propensity",
     "TopK": "data",
+    "evaluate": "report",
     "native_info": "_native",
 }
 _ROOMS = {"metrics", "propensity", "data", "exceptions", "persist", "models", "report"}
