@@ -52,6 +52,21 @@ class JainPropensity(Propensity):
         self.a = a
         self.b = b
 
+    @classmethod
+    def for_dataset(cls, name: str) -> JainPropensity:
+        """The model, not yet fitted, with the constants that the field uses for a public benchmark.
+
+        Names as in ``longtail.data.registry``; an unknown one is a ``KeyError``, since a misspelt
+        name must not silently get the default constants.
+
+        >>> JainPropensity.for_dataset("Amazon-670K")
+        JainPropensity(a=0.6, b=2.6)
+        """
+        from longtail.data.registry import benchmark
+
+        entry = benchmark(name)
+        return cls(a=entry.a, b=entry.b)
+
     def fit(self, Y: Any) -> JainPropensity:
         """Counts the labels of the training matrix ``Y`` (n, L) and applies the formula."""
         n_rows, counts = label_counts(Y)

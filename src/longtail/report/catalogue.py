@@ -60,7 +60,7 @@ CATALOGUE = (
         "nDCG",
         "ranking",
         metrics.ndcg_at_k,
-        "like precision, but early answers weigh more; 1 if the ranking could not be better",
+        "like precision, but early answers weigh more; 100% is the best ranking",
     ),
     Entry(
         "abandonment",
@@ -80,7 +80,7 @@ CATALOGUE = (
         "PSP unnormalised",
         "propensity",
         partial(metrics.ps_precision_at_k, normalize=False),
-        "the estimate of precision on complete labels; above 1 it contradicts itself",
+        "the estimate of precision on complete labels; above 100% it contradicts itself",
     ),
     Entry(
         "macro-P",
@@ -107,7 +107,7 @@ CATALOGUE = (
         "macro-BA",
         "label",
         metrics.macro_balanced_accuracy_at_k,
-        "the mean of recall and specificity of each label; near 1/2 for labels never predicted",
+        "the mean of recall and specificity of each label; near 50% for labels never predicted",
     ),
     Entry(
         "macro-G",

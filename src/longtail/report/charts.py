@@ -1,8 +1,8 @@
 """Small charts as inline SVG: lines over k, and grouped bars. No plotting package, no script.
 
-Colours and fonts are CSS classes (``page.css``), so one drawing serves light and dark. The drawings are laid out at the
-width of a phone (360 units) and scale up, so that text stays legible on both. Every mark carries a ``<title>``, which
-browsers show on hover and screen readers speak.
+Colours and fonts are CSS classes (``page.css``), so one drawing serves light and dark. The drawings
+are laid out at the width of a phone (360 units) and scale up, so that text stays legible on both.
+Every mark carries a ``<title>``, which browsers show on hover and screen readers speak.
 """
 
 from __future__ import annotations
@@ -131,22 +131,27 @@ def _text(x: float, y: float, text: str, kind: str = "label") -> str:
 def _marker(number: int, x: float, y: float, hint: str) -> str:
     """A shape of its own for each series: colour alone does not tell them apart for every eye."""
     title = f"<title>{escape(hint)}</title>"
-    match number % 4:
+    match number % 5:
         case 0:
             return f'<circle class="mark" cx="{x:.1f}" cy="{y:.1f}" r="4">{title}</circle>'
         case 1:
             corners = [(-3.7, -3.7), (3.7, -3.7), (3.7, 3.7), (-3.7, 3.7)]
         case 2:
             corners = [(0, -5), (4.6, 3.5), (-4.6, 3.5)]
-        case _:
+        case 3:
             corners = [(0, -5), (5, 0), (0, 5), (-5, 0)]
+        case _:
+            corners = [(0, 5), (4.6, -3.5), (-4.6, -3.5)]
     points = " ".join(f"{x + dx:.1f},{y + dy:.1f}" for dx, dy in corners)
     return f'<polygon class="mark" points="{points}">{title}</polygon>'
 
 
 def _swatch_marker(number: int) -> str:
     shape = _marker(number, 7, 7, "").replace("<title></title>", "")
-    return f'<svg class="swatch-mark s{number + 1}" viewBox="0 0 14 14" aria-hidden="true">{shape}</svg>'
+    return (
+        f'<svg class="swatch-mark s{number + 1}" viewBox="0 0 14 14" aria-hidden="true">'
+        f"{shape}</svg>"
+    )
 
 
 def _legend(series: Sequence[Series], swatch: Callable[[int], str]) -> str:

@@ -1,4 +1,4 @@
-"""What is known of the test set, the training labels and the answers before any metric is computed."""
+"""What is known of test set, training labels and answers before any metric is computed."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from longtail.metrics import Matches, precision_at_k
 from longtail.data import TopK
+from longtail.metrics import Matches, precision_at_k
 
 __all__ = ["RARE", "Facts", "gather"]
 
@@ -20,10 +20,11 @@ RARE = 5  # a label with fewer test positives than this has hardly a recall of i
 class Facts:
     """Counts behind a report. Dictionaries are keyed by k.
 
-    ``ceiling``: P@k of a perfect ranking, below 1 where rows have fewer than k labels. ``short_rows``: labelled rows with
-    fewer than k labels. ``short_answers``: rows with fewer than k answers. ``present_labels``: labels with a test positive,
-    of which ``rare_labels`` have fewer than five. ``unseen_labels`` and ``unseen_positives``: those without a training
-    positive; None where the training labels are not known. ``fingerprint`` tells test sets apart.
+    ``ceiling``: P@k of a perfect ranking, below 1 where rows have fewer than k labels.
+    ``short_rows``: labelled rows with fewer than k labels. ``short_answers``: rows with fewer than
+    k answers. ``present_labels``: labels with a test positive, of which ``rare_labels`` have fewer
+    than five. ``unseen_labels`` and ``unseen_positives``: those without a training positive; None
+    where the training labels are not known. ``fingerprint`` tells test sets apart.
     """
 
     n_rows: int
@@ -87,7 +88,7 @@ def gather(
 
 def _fingerprint(truth: Any) -> str:
     """Checksum of the truth: two reports can be compared only if it is the same."""
-    code = zlib.crc32(np.ascontiguousarray(truth.indptr, dtype=np.int64))
-    code = zlib.crc32(np.ascontiguousarray(truth.indices, dtype=np.int32), code)
-    code = zlib.crc32(np.ascontiguousarray(truth.data, dtype=np.float32), code)
+    code = 0
+    for array, dtype in ((truth.indptr, "<i8"), (truth.indices, "<i4"), (truth.data, "<f4")):
+        code = zlib.crc32(np.ascontiguousarray(array, dtype=dtype).data, code)
     return f"{truth.shape[0]}x{truth.shape[1]}-{code:08x}"

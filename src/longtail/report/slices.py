@@ -14,10 +14,11 @@ __all__ = ["Bin", "Label", "by_bin", "most_missed", "most_overpredicted"]
 
 @dataclass(frozen=True)
 class Bin:
-    """Labels of similar frequency; all bins hold about the same number of positives. Dictionaries are keyed by k.
+    """Labels of similar frequency; bins are about equal in volume. Dictionaries are keyed by k.
 
-    ``contribution`` adds up over bins to P@k; ``recall`` is the share of the bin's test positives that were found; ``coverage`` the
-    share of its ``n_present`` labels (with a test positive) that were answered rightly at least once.
+    ``contribution`` adds up over bins to P@k; ``recall`` is the share of the bin's test positives
+    that were found; ``coverage`` the share of its ``n_present`` labels (with a test positive) that
+    were answered rightly at least once.
     """
 
     name: str
@@ -33,7 +34,7 @@ class Bin:
 
 @dataclass(frozen=True)
 class Label:
-    """One label at the largest k. ``train_count`` is None where the training labels are not known."""
+    """One label at the largest k. ``train_count`` is None where training labels are not known."""
 
     id: int
     name: str | None
@@ -51,9 +52,7 @@ def by_bin(matches: Matches, bins: LabelBins, ks: tuple[int, ...]) -> tuple[Bin,
     positives = counts[ks[0]].positives
     present = np.bincount(group[positives > 0], minlength=n_bins)
     volume = np.bincount(group, weights=positives, minlength=n_bins)
-    covered = {
-        k: np.bincount(group[counts[k].true_positives > 0], minlength=n_bins) for k in ks
-    }
+    covered = {k: np.bincount(group[counts[k].true_positives > 0], minlength=n_bins) for k in ks}
     used = [b for b in range(n_bins) if bins.n_labels[b]]
     return tuple(
         Bin(
