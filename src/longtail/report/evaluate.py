@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -66,12 +67,18 @@ def evaluate(
     'few-rows'
     """
     ks = as_ks(k)
+    if not hasattr(Y_true, "shape"):  # lists do not say how many labels there are; others may
+        Y_true = as_labels(Y_true, n_labels=_width(top, train_Y, propensity, label_names))
     n_filters, filtered = None, 0
     if filters is not None:
         n_filters = len(filters)
         top = metrics.filter_predictions(top, filters)
     matches = metrics.match(Y_true, top, max(ks), n_jobs=n_jobs)
     n_labels = matches.n_labels
+    if not matches.n_rows or not n_labels:
+        raise ValueError(
+            f"Y_true has {matches.n_rows} rows and {n_labels} labels: there is nothing to evaluate"
+        )
     if filters is not None:
         filtered = matches.truth.nnz - metrics.filter_truth(matches.truth, filters).nnz
     train_counts, n_train = _train_counts(train_Y, n_labels)
@@ -120,9 +127,22 @@ def evaluate(
             "bins_from": "test" if train_counts is None else "train",
             "confidence": float(confidence),
             **resamples,
-            "random_state": random_state if isinstance(random_state, int) else None,
+            "random_state": int(random_state) if isinstance(random_state, Integral) else None,
         },
     )
+
+
+def _width(top: Any, train_Y: Any, propensity: Any, label_names: Any) -> int | None:
+    """Number of labels, from the first argument that knows it."""
+    if getattr(top, "n_labels", None) is not None:
+        return int(top.n_labels)
+    for matrix in (top, train_Y):
+        if len(getattr(matrix, "shape", ())) == 2:
+            return int(matrix.shape[1])
+    for vector in (getattr(propensity, "inverse_", propensity), label_names):
+        if vector is not None:
+            return len(vector)
+    return None
 
 
 def _train_counts(train_Y: Any, n_labels: int) -> tuple[np.ndarray | None, int | None]:
@@ -136,5 +156,10 @@ def _describe(propensity: Any, inverse: np.ndarray) -> dict[str, Any]:
     if hasattr(propensity, "describe"):
         return dict(propensity.describe())
     kind = type(propensity).__name__ if hasattr(propensity, "inverse_") else "given vector"
-    p = 1.0 / inverse
-    return {"model": kind, "n_labels": len(p), "min": float(p.min()), "max": float(p.max())}
+    high, low = float(inverse.max()), float(inverse.min())
+    return {
+        "model": kind,
+        "n_labels": len(inverse),
+        "min": 1.0 / high if high else None,
+        "max": 1.0 / low if low else None,
+    }

@@ -55,8 +55,9 @@ def measure(
     n_jobs: int | None,
 ) -> tuple[dict[str, Measurement], dict[str, int]]:
     """Measurements by name, and how many resamples were drawn for each kind of metric."""
-    if n_resamples < 0:
-        raise ValueError(f"n_resamples must not be negative, got {n_resamples}")
+    n_resamples = as_k(n_resamples, "n_resamples") if n_resamples != 0 else 0
+    if not 0.0 < confidence < 1.0:
+        raise ValueError(f"confidence must lie between 0 and 1, got {confidence}")
     entries = [e for e in CATALOGUE if propensity is not None or not e.needs_propensity]
     calls = {(e, k): e.call(k, propensity) for e in entries for k in ks}
     n_by_label = sum(e.is_label_wise for e, _ in calls)
@@ -89,15 +90,11 @@ def measure(
 
 
 def _for_rows(matches: metrics.Matches, n_metrics: int, wanted: int) -> int:
-    if not matches.n_rows:
-        return 0
     affordable = _ROW_BUDGET // (matches.n_rows * 2 * n_metrics)  # numerator and denominator
     return min(wanted, max(affordable, _FEWEST_FOR_ROWS))
 
 
 def _for_labels(matches: metrics.Matches, n_metrics: int, wanted: int) -> int:
-    if not matches.n_rows:
-        return 0
     steps = matches.truth.nnz + matches.gains.size + n_metrics * matches.n_labels
-    affordable = int(_LABEL_BUDGET // max(steps, 1))
+    affordable = int(_LABEL_BUDGET // steps)
     return min(wanted, affordable) if affordable >= _FEWEST_FOR_LABELS else 0

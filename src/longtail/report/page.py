@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.resources
 from collections.abc import Sequence
+from typing import Any
 
 from longtail.report import drawings, page_tables
 from longtail.report.page_tables import interval, safe
@@ -105,11 +106,9 @@ def _provenance(report: Report) -> str:
     return f'<section><h2>How this was measured</h2><dl class="facts">{inside}</dl></section>'
 
 
-def _resampling(settings: dict[str, float]) -> str:
-    by_label = (
-        f"{settings['n_resamples_by_label']:,}" if settings["n_resamples_by_label"] else "none"
-    )
+def _resampling(settings: dict[str, Any]) -> str:
+    by_label = settings["n_resamples_by_label"]
     return (
         f"bootstrap over rows, {100 * settings['confidence']:g}%, "
-        f"{settings['n_resamples']:,} resamples ({by_label} for means over labels)"
+        f"{settings['n_resamples']:,} resamples ({by_label or 'none'} for means over labels)"
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from longtail.metrics import LabelBins, Matches, confusion_at_k, contribution_by_bin
+from longtail.metrics import ConfusionCounts, LabelBins, Matches, contribution_by_bin
 
 __all__ = ["Bin", "Label", "by_bin", "most_missed", "most_overpredicted"]
 
@@ -47,8 +47,8 @@ class Label:
 def by_bin(matches: Matches, bins: LabelBins, ks: tuple[int, ...]) -> tuple[Bin, ...]:
     """One ``Bin`` for every bin with labels, from head to tail."""
     group, n_bins = bins.bin_of_label, len(bins)
-    counts = {k: confusion_at_k(matches.source, matches, k) for k in ks}
-    shares = {k: contribution_by_bin(matches.source, matches, bins, k) for k in ks}
+    counts = {k: matches.label_counts(k) for k in ks}
+    shares = {k: contribution_by_bin(None, matches, bins, k) for k in ks}
     positives = counts[ks[0]].positives
     present = np.bincount(group[positives > 0], minlength=n_bins)
     volume = np.bincount(group, weights=positives, minlength=n_bins)
@@ -80,27 +80,25 @@ def most_missed(
     matches: Matches, k: int, n: int, names: Sequence[str] | None, train: np.ndarray | None
 ) -> tuple[Label, ...]:
     """The labels with the most false negatives at k: true, but not among the answers."""
-    counts = confusion_at_k(matches.source, matches, k)
-    return _largest(counts.false_negatives, matches, k, n, names, train)
+    counts = matches.label_counts(k)
+    return _largest(counts.false_negatives, counts, n, names, train)
 
 
 def most_overpredicted(
     matches: Matches, k: int, n: int, names: Sequence[str] | None, train: np.ndarray | None
 ) -> tuple[Label, ...]:
     """The labels with the most false positives at k: answered, but not true."""
-    counts = confusion_at_k(matches.source, matches, k)
-    return _largest(counts.false_positives, matches, k, n, names, train)
+    counts = matches.label_counts(k)
+    return _largest(counts.false_positives, counts, n, names, train)
 
 
 def _largest(
     by: np.ndarray,
-    matches: Matches,
-    k: int,
+    counts: ConfusionCounts,
     n: int,
     names: Sequence[str] | None,
     train: np.ndarray | None,
 ) -> tuple[Label, ...]:
-    counts = confusion_at_k(matches.source, matches, k)
     order = np.argsort(-by, kind="stable")[:n]
     return tuple(
         Label(

@@ -176,12 +176,12 @@ def propensity_line(constants: dict[str, object]) -> str:
     inside = ", ".join(
         f"{key}={_short(value)}" for key, value in known.items() if value is not None
     )
-    span = f", from {low:.4g} to {high:.4g}" if low is not None else ""
+    span = f", from {_short(low)} to {_short(high)}" if low is not None else ""
     return printable(f"{model}({inside}){span}" if inside else f"{model}{span}")
 
 
 def _short(value: object) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def printable(text: str) -> str:

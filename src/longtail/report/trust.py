@@ -152,8 +152,8 @@ def _filtered_truth(known: Known) -> Iterator[Note]:
             "filtered-truth",
             ("P", "R", "nDCG"),
             f"{_count(n, 'true pair')} {'is' if n == 1 else 'are'} on the filter list and can "
-            "never be answered. Remove them from the truth too (longtail.metrics.filter_truth) unless "
-            "the benchmark says otherwise.",
+            "never be answered. Remove them from the truth too (longtail.metrics.filter_truth), "
+            "unless the benchmark says otherwise.",
         )
 
 
