@@ -108,3 +108,23 @@ def test_refuses_what_is_no_label_matrix():
         JainPropensity().fit_counts([11], 10)
     with pytest.raises(ValueError, match="finite and not negative"):
         JainPropensity().fit_counts([-1], 10)
+
+
+@pytest.mark.parametrize(
+    ("name", "constants"),
+    [
+        ("WikiLSHTC-325K", (0.5, 0.4)),
+        ("Amazon-670K", (0.6, 2.6)),
+        ("amazon-3m", (0.6, 2.6)),
+        ("EURLex-4K", (0.55, 1.5)),
+        ("Wiki10-31K", (0.55, 1.5)),
+    ],
+)
+def test_constants_of_the_public_benchmarks(name, constants):
+    model = JainPropensity.for_dataset(name)
+    assert (model.a, model.b) == constants
+
+
+def test_misspelt_benchmark_does_not_get_the_default():
+    with pytest.raises(KeyError, match="did you mean"):
+        JainPropensity.for_dataset("Amazzon-670K")

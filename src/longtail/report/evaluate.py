@@ -67,12 +67,15 @@ def evaluate(
     'few-rows'
     """
     ks = as_ks(k)
-    if not hasattr(Y_true, "shape"):  # lists do not say how many labels there are; others may
+    if isinstance(top, Sequence):  # scores as nested lists
+        top = np.asarray(top)
+    if isinstance(Y_true, Sequence) and not isinstance(top, metrics.Matches):
+        # Lists do not say how many labels there are; the other arguments may.
         Y_true = as_labels(Y_true, n_labels=_width(top, train_Y, propensity, label_names))
     n_filters, filtered = None, 0
     if filters is not None:
         n_filters = len(filters)
-        top = metrics.filter_predictions(top, filters)
+        top = metrics.filter_predictions(top, filters, max(ks))
     matches = metrics.match(Y_true, top, max(ks), n_jobs=n_jobs)
     n_labels = matches.n_labels
     if not matches.n_rows or not n_labels:
@@ -87,6 +90,9 @@ def evaluate(
             f"label_names has {len(label_names)} names, but there are {n_labels} labels"
         )
     inverse = None if propensity is None else inverse_propensities(propensity, n_labels)
+    positives = matches.label_counts(ks[0]).positives
+    bins = metrics.frequency_bins(positives if train_counts is None else train_counts, n_bins)
+    constants = None if inverse is None else _describe(propensity, inverse)
 
     known = data_facts.gather(
         matches,
@@ -99,9 +105,6 @@ def evaluate(
     measured, resamples = measure(
         matches, ks, propensity, n_resamples, confidence, as_seed(random_state), n_jobs
     )
-    positives = matches.label_counts(ks[0]).positives
-    bins = metrics.frequency_bins(positives if train_counts is None else train_counts, n_bins)
-    constants = None if inverse is None else _describe(propensity, inverse)
     return Report(
         title=str(title),
         ks=ks,

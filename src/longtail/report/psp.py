@@ -9,7 +9,7 @@ from typing import Any
 from longtail import metrics
 from longtail.metrics.propensity_scored import inverse_propensities
 from longtail.report.measure import as_ks
-from longtail.report.table import align, per_cent, printable
+from longtail.report.table import align, bullet, per_cent, printable
 
 __all__ = ["PSPDiagnostic", "PSPRow", "psp_diagnostic"]
 
@@ -64,7 +64,7 @@ class PSPDiagnostic:
         lines.append(f"Labels a row: {self.observed_labels:.2f} observed")
         for model, implied in self.implied_labels.items():
             lines.append(f"  {implied:.2f} relevant according to {printable(model)}")
-        lines += [f"  ! {text}" for text in self.warnings]
+        lines += [bullet(text) for text in self.warnings]
         return "\n".join(lines)
 
     __repr__ = __str__

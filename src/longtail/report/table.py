@@ -11,6 +11,7 @@ from longtail.report.summary import Report
 
 __all__ = [
     "align",
+    "bullet",
     "count_range",
     "interval_name",
     "per_cent",
@@ -110,10 +111,12 @@ def _bins(report: Report) -> str:
 
 
 def _warnings(report: Report) -> str:
-    lines = ["Warnings"]
-    for note in report.warnings:
-        lines += textwrap.wrap(note.text, _WIDTH, initial_indent="  ! ", subsequent_indent="    ")
-    return "\n".join(lines)
+    return "\n".join(["Warnings", *(bullet(note.text) for note in report.warnings)])
+
+
+def bullet(text: str) -> str:
+    """A warning, wrapped and marked."""
+    return textwrap.fill(text, _WIDTH, initial_indent="  ! ", subsequent_indent="    ")
 
 
 def align(rows: Sequence[Sequence[str]]) -> str:
