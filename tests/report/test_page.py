@@ -180,4 +180,5 @@ def test_small_formats():
         "0.00", "100.00", "50.00", "0.051", "0.0051", "2.0e-05",
     ]  # fmt: skip
     assert count_range(1, 1_234_567, compact=True) == "1\N{EN DASH}1.2M"
-    assert printable("ok\tno") == "ok\ufffdno"
+    assert printable("a\tb\xa0c\nd\x07") == "a b c d\ufffd"
+    assert printable("\u06cc\u200c\u06a9") == "\u06cc\u200c\u06a9"

@@ -21,6 +21,7 @@ __all__ = [
 ]
 
 _WIDTH = 96
+_JOINERS = "\u200c\u200d"
 
 
 def text(report: Report) -> str:
@@ -188,5 +189,10 @@ def _short(value: object) -> str:
 
 
 def printable(text: str) -> str:
-    """Names come from anywhere: what a terminal might obey, or cannot show, becomes U+FFFD."""
-    return "".join(c if c.isprintable() else "\ufffd" for c in text)
+    """Names come from anywhere: what a terminal might obey, or cannot show, becomes U+FFFD.
+
+    Any white space becomes a blank; the joiners that some scripts need stay.
+    """
+    return "".join(
+        " " if c.isspace() else c if c.isprintable() or c in _JOINERS else "\ufffd" for c in text
+    )

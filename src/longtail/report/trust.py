@@ -192,9 +192,10 @@ def _absent_labels(known: Known) -> Iterator[Note]:
             "labels-without-support",
             _MACRO,
             f"{_count(absent, 'label')} ({_share(absent, facts.n_labels)}) {_have(absent)} no "
-            "positive in this test set and count as 0 in macro-P, macro-R, macro-F1 and coverage, "
-            f"which therefore cannot exceed {_share(facts.present_labels, facts.n_labels)}. The "
-            "rows marked 'present' leave them out.",
+            f"positive in this test set and {'counts' if absent == 1 else 'count'} as 0 in "
+            "macro-P, macro-R, macro-F1 and coverage, which therefore cannot exceed "
+            f"{_share(facts.present_labels, facts.n_labels)}. The rows marked 'present' leave them "
+            "out.",
         )
 
 
