@@ -69,9 +69,7 @@ def frequency_bins(train_Y: Any, n_bins: int = 5) -> LabelBins:
     order = np.argsort(-counts, kind="stable")
     begins = np.concatenate([[0.0], np.cumsum(counts[order])])
     bin_of_label = np.empty(len(counts), dtype=np.int64)
-    share = ratio(begins[:-1], begins[-1])
-    # A begin that is a bin's edge up to rounding of the division belongs to the later bin.
-    bin_of_label[order] = np.minimum(np.floor(share * n_bins + 1e-9), n_bins - 1)
+    bin_of_label[order] = np.minimum(np.floor(ratio(begins[:-1] * n_bins, begins[-1])), n_bins - 1)
     bin_of_label[counts == 0] = n_bins - 1
     smallest, largest = np.full(n_bins, np.inf), np.zeros(n_bins)
     np.minimum.at(smallest, bin_of_label, counts)

@@ -38,7 +38,7 @@ __all__ = ["Interval", "bootstrap_interval", "bootstrap_intervals"]
 
 @dataclass(frozen=True)
 class Interval:
-    """A value and its confidence interval; ``std_error`` is the standard deviation over resamples."""
+    """A value, its confidence interval, and its standard deviation over resamples."""
 
     estimate: float
     low: float
@@ -168,16 +168,13 @@ def _intervals(
     resampled |= _resample_others(others, matches, n_resamples, seed)
     out = {}
     for name, call in calls.items():
-        inputs = (
-            (None, matches)
-            if call.is_row_wise or call.is_label_wise
-            else (matches.truth, matches.top)
-        )
-        estimate, values = call(*inputs), resampled[name]
+        ours = call.is_row_wise or call.is_label_wise
+        estimate = call(None, matches) if ours else call(matches.truth, matches.top)
+        values = resampled[name]
+        spread = float(values.std(ddof=1)) if len(values) > 1 else 0.0
         if call.is_label_wise:
             values = np.clip(values + (estimate - values.mean()), 0.0, 1.0)
         low, high = np.quantile(values, [(1 - confidence) / 2, (1 + confidence) / 2])
-        spread = float(values.std(ddof=1)) if len(values) > 1 else 0.0
         out[name] = Interval(estimate, float(low), float(high), spread, confidence, n_resamples)
     return out
 

@@ -22,6 +22,7 @@ from longtail.metrics.confusion import ConfusionCounts
 __all__ = ["Matches", "discounts"]
 
 _IDEAL_DEPTH = 10
+_BY_LABEL = ("binary", "counts", "label_positives")
 
 T = TypeVar("T")
 
@@ -160,7 +161,7 @@ class Matches:
     def reweighted(self, weights: np.ndarray) -> Matches:
         """The same rows, row i counting ``weights[i]`` times."""
         weights = np.ascontiguousarray(weights, dtype=np.float64)
-        return Matches(
+        out = Matches(
             self.truth,
             self.top,
             self.gains,
@@ -168,6 +169,10 @@ class Matches:
             source=self.source,
             n_jobs=self.n_jobs,
         )
+        # Sums along rows stay as they are; sums along labels are to be made again.
+        out._cache = {key: self._cache[key] for key in self._cache if key[0] not in _BY_LABEL}
+        out._inverse = self._inverse
+        return out
 
     # Plumbing.
 
@@ -193,8 +198,10 @@ class Matches:
 
     def _weighted_gains(self, inverse: np.ndarray) -> np.ndarray:
         self._use_inverse(inverse)
-        # Padding (-1) reads the last label's weight, times a gain of 0.
-        return self._cached(("ps_gains",), lambda: self.gains * inverse[self.top.indices])
+        # Padding (-1) reads the weight appended for it, times a gain of 0.
+        return self._cached(
+            ("ps_gains",), lambda: self.gains * np.append(inverse, 0.0)[self.top.indices]
+        )
 
     def _use_inverse(self, inverse: np.ndarray) -> None:
         """Forgets what was computed under other propensities (compared by value: arrays can be
