@@ -126,7 +126,7 @@ def contribution_by_bin(
         inverse = inverse_propensities(p, m.n_labels)
         gains = gains * inverse
         if normalize:
-            ideal = m.ideal_weighted_hits(inverse, k)
+            ideal = m.under(inverse).ideal_hits(k)
             best = float(ideal.sum() if m.weights is None else ideal @ m.weights)
 
     def by_bin(per_label: np.ndarray) -> np.ndarray:

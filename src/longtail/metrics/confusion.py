@@ -50,6 +50,15 @@ class ConfusionCounts:
     positives: np.ndarray
     n_rows: float
 
+    def __getitem__(self, labels: Any) -> ConfusionCounts:
+        """The counts of some labels (slice, mask or index array)."""
+        return ConfusionCounts(
+            self.true_positives[labels],
+            self.predicted[labels],
+            self.positives[labels],
+            self.n_rows,
+        )
+
     @property
     def false_positives(self) -> np.ndarray:
         """Predicted but not true."""

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from longtail.metrics.confusion import ConfusionCounts
-from longtail.metrics.conventions import Convention
+from longtail.metrics.conventions import convention
 from longtail.metrics.matching import matched
 
 __all__ = [
@@ -33,6 +33,8 @@ __all__ = [
     "macro_recall_at_k",
     "reweightable",
 ]
+
+_CHUNK = 1 << 15  # labels at a time: what is computed on the way stays in cache
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -66,21 +68,25 @@ def _macro(
     labels: str,
     compat: str | None,
 ) -> float:
+    """Mean over labels of ``measure(counts, epsilon)``."""
     m, k, how = matched(Y_true, top, k, compat)
-    counts = m.label_counts(k)
-    values = measure(counts, how.epsilon * counts.n_rows)[_chosen(counts, labels, how)]
-    return float(values.mean()) if len(values) else 0.0
-
-
-def _chosen(counts: ConfusionCounts, labels: str, how: Convention) -> Any:
-    if labels == "present":
-        return counts.positives > 0
-    if labels != "all":
+    if labels not in ("all", "present"):
         raise ValueError(f"labels must be 'all' or 'present', got {labels!r}")
-    if how.macro_up_to_largest_id:
-        occurs = np.flatnonzero((counts.positives > 0) | (counts.predicted > 0))
-        return slice(0, int(occurs[-1]) + 1 if len(occurs) else 0)
-    return slice(None)
+    counts = m.label_counts(k)
+    last = _largest_id(counts) + 1 if how.macro_up_to_largest_id else m.n_labels
+    total, number = 0.0, 0
+    for start in range(0, last, _CHUNK):
+        part = counts[start : min(start + _CHUNK, last)]
+        values = measure(part, how.epsilon * counts.n_rows)
+        if labels == "present":
+            values = values[part.positives > 0]
+        total, number = total + float(values.sum()), number + len(values)
+    return total / number if number else 0.0
+
+
+def _largest_id(counts: ConfusionCounts) -> int:
+    occurs = np.flatnonzero((counts.positives > 0) | (counts.predicted > 0))
+    return int(occurs[-1]) if len(occurs) else -1
 
 
 @reweightable
@@ -174,9 +180,10 @@ def coverage_at_k(
     >>> coverage_at_k([[0], [1]], scores, k=1, labels="present")
     0.5
     """
-    m, k, how = matched(Y_true, top, k, compat)
-    counts = m.label_counts(k)
-    if how.coverage_of_present:
+    if convention(compat).coverage_of_present:
         labels = "present"
-    covered = (counts.true_positives > 0)[_chosen(counts, labels, how)]
-    return float(covered.mean()) if len(covered) else 0.0
+    return _macro(_covered, Y_true, top, k, labels, compat)
+
+
+def _covered(counts: ConfusionCounts, _: float) -> np.ndarray:
+    return counts.true_positives > 0

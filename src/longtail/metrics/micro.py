@@ -70,8 +70,7 @@ def _micro(
     compat: str | None,
 ) -> float:
     m, k, how = matched(Y_true, top, k, compat)
-    rows = m.n_rows if m.weights is None else float(m.weights.sum())
-    return float(measure(m.total_counts(k), how.epsilon * rows))
+    return float(measure(m.total_counts(k), how.epsilon * m.total_weight()))
 
 
 @reweightable

@@ -66,8 +66,8 @@ def inverse_propensities(p: Any, n_labels: int) -> np.ndarray:
     return inverse
 
 
-def _scored(hits: np.ndarray, ideal: np.ndarray, normalize: bool, m: Matches) -> Rows:
-    return Rows(hits, ideal if normalize else None, m.weights)
+def _rows(found: np.ndarray, ideal: np.ndarray, normalize: bool, m: Matches) -> Rows:
+    return Rows(found, ideal if normalize else None, m.weights)
 
 
 @row_wise
@@ -85,8 +85,8 @@ def ps_precision_at_k(
     0.7647059
     """
     m, k, _ = matched(Y_true, top, k, compat)
-    q = inverse_propensities(p, m.n_labels)
-    return _scored(m.weighted_hits(q, k) / k, m.ideal_weighted_hits(q, k) / k, normalize, m)
+    scored = m.under(inverse_propensities(p, m.n_labels))
+    return _rows(scored.hits(k) / k, scored.ideal_hits(k) / k, normalize, m)
 
 
 @row_wise
@@ -103,9 +103,8 @@ def ps_recall_at_k(
     0.5
     """
     m, k, _ = matched(Y_true, top, k, compat)
-    q, size = inverse_propensities(p, m.n_labels), m.positives()
-    found, best = ratio(m.weighted_hits(q, k), size), ratio(m.ideal_weighted_hits(q, k), size)
-    return _scored(found, best, normalize, m)
+    scored, size = m.under(inverse_propensities(p, m.n_labels)), m.positives()
+    return _rows(ratio(scored.hits(k), size), ratio(scored.ideal_hits(k), size), normalize, m)
 
 
 @row_wise
@@ -119,10 +118,8 @@ def ps_dcg_at_k(
     2.0
     """
     m, k, how = matched(Y_true, top, k, compat)
-    q = inverse_propensities(p, m.n_labels)
-    prefactor = 1 / k if how.ps_dcg_over_k else 1.0
-    found, best = m.weighted_dcg(q, k), m.ideal_weighted_dcg(q, k)
-    return _scored(prefactor * found, prefactor * best, normalize, m)
+    scored, size = m.under(inverse_propensities(p, m.n_labels)), k if how.ps_dcg_over_k else 1
+    return _rows(scored.dcg(k) / size, scored.ideal_dcg(k) / size, normalize, m)
 
 
 @row_wise
@@ -140,6 +137,5 @@ def ps_ndcg_at_k(
     1.2263
     """
     m, k, _ = matched(Y_true, top, k, compat)
-    q, scale = inverse_propensities(p, m.n_labels), m.ideal_dcg(k)
-    found, best = ratio(m.weighted_dcg(q, k), scale), ratio(m.ideal_weighted_dcg(q, k), scale)
-    return _scored(found, best, normalize, m)
+    scored, size = m.under(inverse_propensities(p, m.n_labels)), m.ideal_dcg(k)
+    return _rows(ratio(scored.dcg(k), size), ratio(scored.ideal_dcg(k), size), normalize, m)
