@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from longtail import TopK, metrics
@@ -25,6 +25,7 @@ def test_a_label_larger_than_a_bin_leaves_bins_empty():
     assert bins.min_count.tolist() == [60, 0, 0, 10, 10]
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(0, 50), min_size=1, max_size=40), st.integers(1, 7))
 def test_bins_of_any_frequencies(counts, n_bins):
     counts = np.array(counts)

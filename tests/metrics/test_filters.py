@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from longtail import TopK, metrics
@@ -60,6 +60,7 @@ def test_bad_pairs_are_refused(pairs, error, message):
         metrics.filter_truth(sp.csr_matrix((2, 9)), pairs)
 
 
+@settings(deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 4))
 def test_filtering_rankings_is_ranking_filtered_scores(seed, k):
     rng = np.random.default_rng(seed)

@@ -59,6 +59,7 @@ def test_coverage_and_macro_of_a_small_confusion():
 
 
 @pytest.mark.parametrize("name", ROW_WISE)
+@settings(deadline=None)
 @given(case=ref.rankings_and_k())
 def test_row_wise_metrics(name, case):
     Y, top, k = case
@@ -67,6 +68,7 @@ def test_row_wise_metrics(name, case):
 
 
 @pytest.mark.parametrize("kind", ["precision", "recall", "dcg", "ndcg"])
+@settings(deadline=None)
 @given(case=ref.rankings_and_k(), normalize=st.booleans(), seed=st.integers(0, 99))
 def test_propensity_scored_metrics(kind, case, normalize, seed):
     Y, top, k = case
@@ -80,6 +82,7 @@ def test_propensity_scored_metrics(kind, case, normalize, seed):
 
 
 @pytest.mark.parametrize("name", ref.LABEL_MEASURES)
+@settings(deadline=None)
 @given(case=ref.rankings_and_k())
 def test_macro_and_micro_metrics(name, case):
     Y, top, k = case
@@ -90,6 +93,7 @@ def test_macro_and_micro_metrics(name, case):
     assert micro(Y, top, k) == pytest.approx(ref.micro(name, Y, top, k), abs=1e-12)
 
 
+@settings(deadline=None)
 @given(ref.rankings_and_k())
 def test_coverage_and_confusion_counts(case):
     Y, top, k = case
@@ -103,7 +107,7 @@ def test_coverage_and_confusion_counts(case):
     np.testing.assert_allclose(counts.true_negatives, len(Y) - total)
 
 
-@settings(max_examples=30)
+@settings(max_examples=30, deadline=None)
 @given(ref.rankings_and_k())
 def test_matches_give_the_same_as_fresh_input(case):
     Y, top, k = case

@@ -83,8 +83,9 @@ def _slots_left(ranking: TopK, found: np.ndarray, k: int | None) -> int:
 
 
 def filter_truth(Y_true: Any, pairs: Any) -> sp.csr_matrix:
-    """The truth without the given (row, label) pairs, as CSR float32. Pairs that are not in it are
-    ignored.
+    """The truth without the given (row, label) pairs, as CSR float32.
+
+    Pairs that are not in it are ignored; pairs that name no row or label are refused.
 
     >>> filter_truth([[0, 2], [1]], [[0, 2]]).toarray()
     array([[1., 0., 0.],

@@ -1,5 +1,4 @@
-"""Macro metrics: one value from each label's own confusion counts over the test set, then the mean
-over labels.
+"""Macro metrics: a value from each label's own confusion counts, then the mean over labels.
 
 ``labels="all"`` averages over all L labels: a label that no row has, or no row predicts, counts as
 0 where its measure is 0/0. ``labels="present"`` averages over the labels with a positive in
@@ -40,9 +39,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def reweightable(metric: F) -> F:
-    """Marks a metric that honours the row weights of ``Matches``, so that the bootstrap need not
-    copy rows.
-    """
+    """Marks a metric that honours the row weights of ``Matches``: the bootstrap uses them."""
     metric.reweightable = True  # type: ignore[attr-defined]
     return metric
 
@@ -129,10 +126,10 @@ def macro_f1_at_k(
 def macro_balanced_accuracy_at_k(
     Y_true: Any, top: Any, k: int = 5, *, labels: str = "all", compat: str | None = None
 ) -> float:
-    """Mean over labels of (recall + specificity) / 2, that is (tp / (tp + fn) + tn / (tn + fp)) /
-    2.
+    """Mean over labels of (recall + specificity) / 2.
 
-    Close to 1/2 for every label that is never predicted, so with many labels it moves little.
+    Recall is tp / (tp + fn), specificity tn / (tn + fp). Close to 1/2 for every label that is never
+    predicted, so with many labels it moves little.
 
     >>> macro_balanced_accuracy_at_k([[0], [1]], np.array([[0.9, 0.8], [0.9, 0.1]]), k=1)
     0.5
@@ -144,7 +141,9 @@ def macro_balanced_accuracy_at_k(
 def macro_g_mean_at_k(
     Y_true: Any, top: Any, k: int = 5, *, labels: str = "all", compat: str | None = None
 ) -> float:
-    """Mean over labels of sqrt(recall * specificity). For sqrt(precision * recall) see
+    """Mean over labels of sqrt(recall * specificity).
+
+    For sqrt(precision * recall), which some papers call G-mean too, see
     ``macro_fowlkes_mallows_at_k``.
 
     >>> macro_g_mean_at_k([[0], [1]], np.array([[0.9, 0.8], [0.1, 0.9]]), k=1)
@@ -157,8 +156,9 @@ def macro_g_mean_at_k(
 def macro_fowlkes_mallows_at_k(
     Y_true: Any, top: Any, k: int = 5, *, labels: str = "all", compat: str | None = None
 ) -> float:
-    """Mean over labels of sqrt(precision * recall), in some papers "G-mean". See also
-    ``macro_g_mean_at_k``.
+    """Mean over labels of sqrt(precision * recall).
+
+    Some papers call it G-mean; the usual one is ``macro_g_mean_at_k``.
 
     >>> round(macro_fowlkes_mallows_at_k([[0], [1]], np.array([[0.9, 0.8], [0.9, 0.1]]), k=1), 4)
     0.3536
@@ -170,8 +170,7 @@ def macro_fowlkes_mallows_at_k(
 def coverage_at_k(
     Y_true: Any, top: Any, k: int = 5, *, labels: str = "all", compat: str | None = None
 ) -> float:
-    """Fraction of labels with at least one true positive among all top-k predictions of the test
-    set.
+    """Fraction of labels that are predicted rightly at least once among all top-k predictions.
 
     Out of all L labels, or with ``labels="present"`` out of those that occur in ``Y_true`` (then 1
     is within reach).
