@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from longtail._native import core, csr_args
 from longtail._validation import as_k, as_labels
 from longtail.metrics.confusion import ratio
 from longtail.metrics.matching import matched
@@ -42,7 +43,9 @@ class LabelBins:
 
 @dataclass(frozen=True)
 class BinContribution:
-    """``contribution`` (B,) adds up to P@k (or PSP@k); ``recall`` (B,) is the share of a bin's test
+    """What each bin adds to a metric.
+
+    ``contribution`` (B,) adds up to P@k, or PSP@k; ``recall`` (B,) is the share of a bin's test
     positives that were found.
     """
 
@@ -52,8 +55,7 @@ class BinContribution:
 
 
 def frequency_bins(train_Y: Any, n_bins: int = 5) -> LabelBins:
-    """Cuts labels into ``n_bins`` bins of equal training volume, from the most to the least
-    frequent.
+    """Cuts labels into bins of equal training volume, from the most to the least frequent.
 
     ``train_Y`` holds training labels (n, L), or is the array of label frequencies (L,). Labels are
     taken by decreasing frequency, ties by smaller id; a label belongs to the bin in which its share
@@ -67,32 +69,33 @@ def frequency_bins(train_Y: Any, n_bins: int = 5) -> LabelBins:
     n_bins = as_k(n_bins, "n_bins")
     counts = _label_frequencies(train_Y)
     order = np.argsort(-counts, kind="stable")
-    begins = np.concatenate([[0.0], np.cumsum(counts[order])])
+    ordered = counts[order]
+    ends = np.cumsum(ordered)
+    total = ends[-1] if len(ends) else 0.0
+    bins = np.minimum(np.floor(ratio((ends - ordered) * n_bins, total)), n_bins - 1)
+    bins[ordered == 0] = n_bins - 1
     bin_of_label = np.empty(len(counts), dtype=np.int64)
-    share = ratio(begins[:-1], begins[-1])
-    # A begin that is a bin's edge up to rounding of the division belongs to the later bin.
-    bin_of_label[order] = np.minimum(np.floor(share * n_bins + 1e-9), n_bins - 1)
-    bin_of_label[counts == 0] = n_bins - 1
-    smallest, largest = np.full(n_bins, np.inf), np.zeros(n_bins)
-    np.minimum.at(smallest, bin_of_label, counts)
-    np.maximum.at(largest, bin_of_label, counts)
-    return LabelBins(
-        bin_of_label,
-        np.bincount(bin_of_label, minlength=n_bins),
-        np.bincount(bin_of_label, weights=counts, minlength=n_bins),
-        np.where(np.isinf(smallest), 0.0, smallest),
-        largest,
-    )
+    bin_of_label[order] = bins
+    # Bins are runs of the ordered labels: edges[b] .. edges[b + 1], descending in frequency.
+    edges = np.searchsorted(bins, np.arange(n_bins + 1))
+    first, last = edges[:-1], edges[1:] - 1
+    filled = first <= last
+    volume, largest, smallest = np.zeros((3, n_bins))
+    volume[filled] = ends[last[filled]] - ends[first[filled]] + ordered[first[filled]]
+    largest[filled], smallest[filled] = ordered[first[filled]], ordered[last[filled]]
+    return LabelBins(bin_of_label, np.diff(edges), volume, smallest, largest)
 
 
 def _label_frequencies(train_Y: Any) -> np.ndarray:
+    counts: np.ndarray
     if isinstance(train_Y, np.ndarray) and train_Y.ndim == 1 and train_Y.dtype.kind in "iuf":
         counts = train_Y.astype(np.float64)
         if not np.isfinite(counts).all() or (counts < 0).any():
             raise ValueError("label frequencies must be finite and not negative")
         return counts
     truth = as_labels(train_Y, name="train_Y")
-    return np.bincount(truth.indices, weights=truth.data, minlength=truth.shape[1])
+    counts = core.add_by_label_csr(*csr_args(truth), None)
+    return counts
 
 
 def contribution_by_bin(
@@ -105,8 +108,7 @@ def contribution_by_bin(
     normalize: bool = True,
     compat: str | None = None,
 ) -> BinContribution:
-    """How much the labels of each bin contribute to P@k, or to PSP@k where propensities ``p`` are
-    given.
+    """How much the labels of each bin contribute to P@k, or to PSP@k if propensities are given.
 
     contribution_b = (1 / (n k)) sum of the gains of predicted labels in bin b (times 1/p; divided
     by the PSP@k of the best rankings if ``normalize``). The contributions add up to
@@ -128,7 +130,7 @@ def contribution_by_bin(
         inverse = inverse_propensities(p, m.n_labels)
         gains = gains * inverse
         if normalize:
-            ideal = m.ideal_weighted_hits(inverse, k)
+            ideal = m.under(inverse).ideal_hits(k)
             best = float(ideal.sum() if m.weights is None else ideal @ m.weights)
 
     def by_bin(per_label: np.ndarray) -> np.ndarray:

@@ -38,7 +38,7 @@ __all__ = ["Interval", "bootstrap_interval", "bootstrap_intervals"]
 
 @dataclass(frozen=True)
 class Interval:
-    """A value and its confidence interval; ``std_error`` is the standard deviation over resamples."""
+    """A value, its confidence interval, and its standard deviation over resamples."""
 
     estimate: float
     low: float
@@ -119,6 +119,10 @@ class _Call(NamedTuple):
     def __call__(self, Y_true: Any, top: Any) -> float:
         return float(self.function(Y_true, top, *self.args, **self.options))
 
+    def estimate(self, matches: Matches) -> float:
+        ours = self.is_row_wise or self.is_label_wise
+        return self(None, matches) if ours else self(matches.truth, matches.top)
+
     def rows(self, matches: Matches) -> Rows:
         return cast(Rows, self.function.rows(None, matches, *self.args, **self.options))
 
@@ -162,22 +166,19 @@ def _intervals(
     depths = [call.depth() for call in calls.values()]
     deepest = None if None in depths else max((d for d in depths if d), default=1)
     matches = match(Y_true, top, deepest, n_jobs=n_jobs)
+    # Estimates first: the sums along rows that they leave in `matches` serve every resample.
+    estimates = {name: call.estimate(matches) for name, call in calls.items()}
     row_wise = {name: call.rows(matches) for name, call in calls.items() if call.is_row_wise}
     resampled = _resample_rows(row_wise, matches.n_rows, n_resamples, seed, n_jobs)
     others = {name: call for name, call in calls.items() if not call.is_row_wise}
     resampled |= _resample_others(others, matches, n_resamples, seed)
     out = {}
     for name, call in calls.items():
-        inputs = (
-            (None, matches)
-            if call.is_row_wise or call.is_label_wise
-            else (matches.truth, matches.top)
-        )
-        estimate, values = call(*inputs), resampled[name]
+        estimate, values = estimates[name], resampled[name]
+        spread = float(values.std(ddof=1)) if len(values) > 1 else 0.0
         if call.is_label_wise:
             values = np.clip(values + (estimate - values.mean()), 0.0, 1.0)
         low, high = np.quantile(values, [(1 - confidence) / 2, (1 + confidence) / 2])
-        spread = float(values.std(ddof=1)) if len(values) > 1 else 0.0
         out[name] = Interval(estimate, float(low), float(high), spread, confidence, n_resamples)
     return out
 

@@ -25,8 +25,7 @@ def ratio(numerator: Any, denominator: Any) -> np.ndarray:
 
 @dataclass(frozen=True)
 class ConfusionCounts:
-    """What a test set says about each label, in the parametrisation t, q, p of the macro-at-k
-    literature.
+    """What a test set says about each label: the counts t, q and p of the macro-at-k literature.
 
     All arrays have shape (L,) and dtype float64. With graded truth the counts are sums of truth
     values, that is, expected counts if the values are probabilities.
@@ -49,6 +48,15 @@ class ConfusionCounts:
     predicted: np.ndarray
     positives: np.ndarray
     n_rows: float
+
+    def __getitem__(self, labels: Any) -> ConfusionCounts:
+        """The counts of some labels (slice, mask or index array)."""
+        return ConfusionCounts(
+            self.true_positives[labels],
+            self.predicted[labels],
+            self.positives[labels],
+            self.n_rows,
+        )
 
     @property
     def false_positives(self) -> np.ndarray:

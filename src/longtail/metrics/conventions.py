@@ -1,5 +1,4 @@
-"""``compat=``: the conventions of the field's other evaluators, where their numbers differ from
-ours.
+"""``compat=``: the conventions of other evaluators, where their numbers differ from ours.
 
 The metrics of this library follow the papers. Where an evaluator decides otherwise,
 ``compat="name"`` follows it:

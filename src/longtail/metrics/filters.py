@@ -60,10 +60,8 @@ def filter_predictions(top: Any, pairs: Any, k: int | None = None) -> TopK:
 def _slots_left(ranking: TopK, found: np.ndarray, k: int | None) -> int:
     """Number of slots after filtering; a row that is full before may have had more to come."""
     removed = np.count_nonzero(found, axis=1)
-    if ranking.n_labels is not None and ranking.k >= ranking.n_labels:
-        cut_off = np.zeros(len(ranking), dtype=bool)
-    else:
-        cut_off = (ranking.indices[:, -1:] >= 0).any(axis=1)
+    complete = ranking.n_labels is not None and ranking.k >= ranking.n_labels
+    cut_off = (ranking.indices[:, -1:] >= 0).any(axis=1) & (not complete)
     filled = ranking.k - removed[cut_off].max(initial=0)
     if k is not None:
         k = min(k, ranking.k)
@@ -85,8 +83,9 @@ def _slots_left(ranking: TopK, found: np.ndarray, k: int | None) -> int:
 
 
 def filter_truth(Y_true: Any, pairs: Any) -> sp.csr_matrix:
-    """The truth without the given (row, label) pairs, as CSR float32. Pairs that are not in it are
-    ignored.
+    """The truth without the given (row, label) pairs, as CSR float32.
+
+    Pairs that are not in it are ignored; pairs that name no row or label are refused.
 
     >>> filter_truth([[0, 2], [1]], [[0, 2]]).toarray()
     array([[1., 0., 0.],

@@ -1,5 +1,4 @@
-"""Macro metrics: one value from each label's own confusion counts over the test set, then the mean
-over labels.
+"""Macro metrics: a value from each label's own confusion counts, then the mean over labels.
 
 ``labels="all"`` averages over all L labels: a label that no row has, or no row predicts, counts as
 0 where its measure is 0/0. ``labels="present"`` averages over the labels with a positive in
@@ -19,7 +18,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from longtail.metrics.confusion import ConfusionCounts
-from longtail.metrics.conventions import Convention
+from longtail.metrics.conventions import convention
 from longtail.metrics.matching import matched
 
 __all__ = [
@@ -34,13 +33,13 @@ __all__ = [
     "reweightable",
 ]
 
+_CHUNK = 1 << 15  # labels at a time: what is computed on the way stays in cache
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 def reweightable(metric: F) -> F:
-    """Marks a metric that honours the row weights of ``Matches``, so that the bootstrap need not
-    copy rows.
-    """
+    """Marks a metric that honours the row weights of ``Matches``: the bootstrap uses them."""
     metric.reweightable = True  # type: ignore[attr-defined]
     return metric
 
@@ -66,21 +65,25 @@ def _macro(
     labels: str,
     compat: str | None,
 ) -> float:
+    """Mean over labels of ``measure(counts, epsilon)``."""
     m, k, how = matched(Y_true, top, k, compat)
-    counts = m.label_counts(k)
-    values = measure(counts, how.epsilon * counts.n_rows)[_chosen(counts, labels, how)]
-    return float(values.mean()) if len(values) else 0.0
-
-
-def _chosen(counts: ConfusionCounts, labels: str, how: Convention) -> Any:
-    if labels == "present":
-        return counts.positives > 0
-    if labels != "all":
+    if labels not in ("all", "present"):
         raise ValueError(f"labels must be 'all' or 'present', got {labels!r}")
-    if how.macro_up_to_largest_id:
-        occurs = np.flatnonzero((counts.positives > 0) | (counts.predicted > 0))
-        return slice(0, int(occurs[-1]) + 1 if len(occurs) else 0)
-    return slice(None)
+    counts = m.label_counts(k)
+    last = _largest_id(counts) + 1 if how.macro_up_to_largest_id else m.n_labels
+    total, number = 0.0, 0
+    for start in range(0, last, _CHUNK):
+        part = counts[start : min(start + _CHUNK, last)]
+        values = measure(part, how.epsilon * counts.n_rows)
+        if labels == "present":
+            values = values[part.positives > 0]
+        total, number = total + float(values.sum()), number + len(values)
+    return total / number if number else 0.0
+
+
+def _largest_id(counts: ConfusionCounts) -> int:
+    occurs = np.flatnonzero((counts.positives > 0) | (counts.predicted > 0))
+    return int(occurs[-1]) if len(occurs) else -1
 
 
 @reweightable
@@ -123,10 +126,10 @@ def macro_f1_at_k(
 def macro_balanced_accuracy_at_k(
     Y_true: Any, top: Any, k: int = 5, *, labels: str = "all", compat: str | None = None
 ) -> float:
-    """Mean over labels of (recall + specificity) / 2, that is (tp / (tp + fn) + tn / (tn + fp)) /
-    2.
+    """Mean over labels of (recall + specificity) / 2.
 
-    Close to 1/2 for every label that is never predicted, so with many labels it moves little.
+    Recall is tp / (tp + fn), specificity tn / (tn + fp). Close to 1/2 for every label that is never
+    predicted, so with many labels it moves little.
 
     >>> macro_balanced_accuracy_at_k([[0], [1]], np.array([[0.9, 0.8], [0.9, 0.1]]), k=1)
     0.5
@@ -138,7 +141,9 @@ def macro_balanced_accuracy_at_k(
 def macro_g_mean_at_k(
     Y_true: Any, top: Any, k: int = 5, *, labels: str = "all", compat: str | None = None
 ) -> float:
-    """Mean over labels of sqrt(recall * specificity). For sqrt(precision * recall) see
+    """Mean over labels of sqrt(recall * specificity).
+
+    For sqrt(precision * recall), which some papers call G-mean too, see
     ``macro_fowlkes_mallows_at_k``.
 
     >>> macro_g_mean_at_k([[0], [1]], np.array([[0.9, 0.8], [0.1, 0.9]]), k=1)
@@ -151,8 +156,9 @@ def macro_g_mean_at_k(
 def macro_fowlkes_mallows_at_k(
     Y_true: Any, top: Any, k: int = 5, *, labels: str = "all", compat: str | None = None
 ) -> float:
-    """Mean over labels of sqrt(precision * recall), in some papers "G-mean". See also
-    ``macro_g_mean_at_k``.
+    """Mean over labels of sqrt(precision * recall).
+
+    Some papers call it G-mean; the usual one is ``macro_g_mean_at_k``.
 
     >>> round(macro_fowlkes_mallows_at_k([[0], [1]], np.array([[0.9, 0.8], [0.9, 0.1]]), k=1), 4)
     0.3536
@@ -164,8 +170,7 @@ def macro_fowlkes_mallows_at_k(
 def coverage_at_k(
     Y_true: Any, top: Any, k: int = 5, *, labels: str = "all", compat: str | None = None
 ) -> float:
-    """Fraction of labels with at least one true positive among all top-k predictions of the test
-    set.
+    """Fraction of labels that are predicted rightly at least once among all top-k predictions.
 
     Out of all L labels, or with ``labels="present"`` out of those that occur in ``Y_true`` (then 1
     is within reach).
@@ -174,9 +179,10 @@ def coverage_at_k(
     >>> coverage_at_k([[0], [1]], scores, k=1, labels="present")
     0.5
     """
-    m, k, how = matched(Y_true, top, k, compat)
-    counts = m.label_counts(k)
-    if how.coverage_of_present:
+    if convention(compat).coverage_of_present:
         labels = "present"
-    covered = (counts.true_positives > 0)[_chosen(counts, labels, how)]
-    return float(covered.mean()) if len(covered) else 0.0
+    return _macro(_covered, Y_true, top, k, labels, compat)
+
+
+def _covered(counts: ConfusionCounts, _: float) -> np.ndarray:
+    return counts.true_positives > 0

@@ -99,8 +99,7 @@ def _check_depth(top: TopK, n_labels: int, k: int | None) -> None:
 def matched(
     Y_true: Any, top: Any, k: int, compat: str | None, *, whole_ties: bool = False
 ) -> tuple[Matches, int, Convention]:
-    """What every metric starts with: matches at least k deep, under the convention that was asked
-    for.
+    """What every metric starts with: matches at least k deep, under the convention asked for.
 
     ``whole_ties``: the metric averages over ties if the convention does, so the ranking is kept
     beyond k.

@@ -1,8 +1,7 @@
-"""Micro metrics: the confusion counts of all labels added up first. Frequent labels dominate; P@k
-is one of them up to padding.
+"""Micro metrics: the confusion counts of all labels are added up first.
 
-Precision, recall and F1 are ratios of sums over rows and have ``.rows``; the others combine two
-such ratios.
+Frequent labels dominate them; P@k is one of them, up to padding. Precision, recall and F1 are
+ratios of sums over rows and have ``.rows``; the others combine two such ratios.
 """
 
 from __future__ import annotations
@@ -29,8 +28,9 @@ __all__ = [
 
 @row_wise
 def micro_precision_at_k(Y_true: Any, top: Any, k: int = 5, *, compat: str | None = None) -> Rows:
-    """Hits of all rows over predictions of all rows. Equals P@k unless rows have fewer than k
-    answers.
+    """Hits of all rows over predictions of all rows.
+
+    Equals P@k unless rows have fewer than k answers.
 
     >>> micro_precision_at_k([[0], [1]], np.array([[0.9, 0.8], [0.9, 0.1]]), k=1)
     0.5
@@ -41,8 +41,9 @@ def micro_precision_at_k(Y_true: Any, top: Any, k: int = 5, *, compat: str | Non
 
 @row_wise
 def micro_recall_at_k(Y_true: Any, top: Any, k: int = 5, *, compat: str | None = None) -> Rows:
-    """Hits of all rows over labels of all rows. Rows with many labels weigh more than in
-    ``recall_at_k``.
+    """Hits of all rows over labels of all rows.
+
+    Rows with many labels weigh more than in ``recall_at_k``.
 
     >>> round(micro_recall_at_k([[0, 1], [1]], np.array([[0.9, 0.8], [0.1, 0.9]]), k=1), 4)
     0.6667
@@ -70,8 +71,7 @@ def _micro(
     compat: str | None,
 ) -> float:
     m, k, how = matched(Y_true, top, k, compat)
-    rows = m.n_rows if m.weights is None else float(m.weights.sum())
-    return float(measure(m.total_counts(k), how.epsilon * rows))
+    return float(measure(m.total_counts(k), how.epsilon * m.total_weight()))
 
 
 @reweightable

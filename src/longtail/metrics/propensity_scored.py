@@ -1,8 +1,8 @@
-"""Propensity-scored metrics: a hit on label l counts 1/p_l, where p_l is the probability that a
-true label is observed.
+"""Propensity-scored metrics: a hit on label l counts 1/p_l.
 
-Under the model that labels go missing independently with known p, the unnormalised metrics are
-unbiased estimates of the metric on complete labels. They can exceed 1 (for rare labels 1/p is
+p_l is the probability that label l is observed where it is true. If labels go missing
+independently with known p, unnormalised PSP and PSDCG are unbiased estimates of P and DCG on the
+complete labels. They can exceed 1 (for rare labels 1/p is
 large), so the literature reports them divided by the value of the best possible ranking, the *ratio
 of the two means* (not the mean of row-wise ratios). Both are offered: reports should show both,
 since normalisation hides propensities that are far off.
@@ -37,8 +37,7 @@ __all__ = [
 
 
 def inverse_propensities(p: Any, n_labels: int) -> np.ndarray:
-    """1/p as float64 (L,), from an object with ``inverse_`` or from an array of propensities in (0,
-    1].
+    """1/p as float64 (L,), from an object with ``inverse_`` or an array of propensities.
 
     >>> inverse_propensities([1.0, 0.5], 2)
     array([1., 2.])
@@ -66,36 +65,36 @@ def inverse_propensities(p: Any, n_labels: int) -> np.ndarray:
     return inverse
 
 
-def _scored(hits: np.ndarray, ideal: np.ndarray, normalize: bool, m: Matches) -> Rows:
-    return Rows(hits, ideal if normalize else None, m.weights)
+def _rows(found: np.ndarray, ideal: np.ndarray, normalize: bool, m: Matches) -> Rows:
+    return Rows(found, ideal if normalize else None, m.weights)
 
 
 @row_wise
 def ps_precision_at_k(
     Y_true: Any, top: Any, p: Any, k: int = 5, *, normalize: bool = True, compat: str | None = None
 ) -> Rows:
-    """PSP@k: mean over rows of (1/k) sum_{l <= k} y_{r_l} / p_{r_l}, divided by the same mean for
-    the best rankings.
+    """PSP@k, precision with a hit on label l counted 1/p_l.
 
-    The best ranking of a row lists its true labels by decreasing 1/p. ``normalize=False`` leaves
-    out the division.
+    Mean over rows of (1/k) sum_{l <= k} y_{r_l} / p_{r_l}, over that of the best rankings. The best
+    ranking of a row lists its true labels by decreasing 1/p. ``normalize=False`` leaves out the
+    division.
 
     >>> scores = np.array([[0.9, 0.8, 0.7, 0.1], [0.1, 0.9, 0.2, 0.3]])
     >>> round(ps_precision_at_k([[0, 2], [1, 3]], scores, [1, 0.5, 0.25, 0.1], k=2), 7)
     0.7647059
     """
     m, k, _ = matched(Y_true, top, k, compat)
-    q = inverse_propensities(p, m.n_labels)
-    return _scored(m.weighted_hits(q, k) / k, m.ideal_weighted_hits(q, k) / k, normalize, m)
+    scored = m.under(inverse_propensities(p, m.n_labels))
+    return _rows(scored.hits(k) / k, scored.ideal_hits(k) / k, normalize, m)
 
 
 @row_wise
 def ps_recall_at_k(
     Y_true: Any, top: Any, p: Any, k: int = 5, *, normalize: bool = True, compat: str | None = None
 ) -> Rows:
-    """PSR@k: mean over rows of (1/||y||_1) sum_{l <= k} y_{r_l} / p_{r_l}, divided by the same mean
-    for the best rankings.
+    """PSR@k: PSP@k with 1/||y||_1 in the place of 1/k.
 
+    Mean over rows of (1/||y||_1) sum_{l <= k} y_{r_l} / p_{r_l}, over that of the best rankings.
     With p = 1 the normalised value is recall relative to the largest recall that k answers allow,
     not R@k itself.
 
@@ -103,43 +102,39 @@ def ps_recall_at_k(
     0.5
     """
     m, k, _ = matched(Y_true, top, k, compat)
-    q, size = inverse_propensities(p, m.n_labels), m.positives()
-    found, best = ratio(m.weighted_hits(q, k), size), ratio(m.ideal_weighted_hits(q, k), size)
-    return _scored(found, best, normalize, m)
+    scored, size = m.under(inverse_propensities(p, m.n_labels)), m.positives()
+    return _rows(ratio(scored.hits(k), size), ratio(scored.ideal_hits(k), size), normalize, m)
 
 
 @row_wise
 def ps_dcg_at_k(
     Y_true: Any, top: Any, p: Any, k: int = 5, *, normalize: bool = True, compat: str | None = None
 ) -> Rows:
-    """PSDCG@k: mean over rows of sum_{l <= k} y_{r_l} / (p_{r_l} log2(l + 1)), divided by that of
-    the best rankings.
+    """PSDCG@k: PSP@k with hits discounted by rank.
+
+    Mean over rows of sum_{l <= k} y_{r_l} / (p_{r_l} log2(l + 1)), over that of the best rankings.
 
     >>> ps_dcg_at_k([[0, 2]], np.array([[0.9, 0.8, 0.7]]), [1, 1, 0.5], k=3, normalize=False)
     2.0
     """
     m, k, how = matched(Y_true, top, k, compat)
-    q = inverse_propensities(p, m.n_labels)
-    prefactor = 1 / k if how.ps_dcg_over_k else 1.0
-    found, best = m.weighted_dcg(q, k), m.ideal_weighted_dcg(q, k)
-    return _scored(prefactor * found, prefactor * best, normalize, m)
+    scored, size = m.under(inverse_propensities(p, m.n_labels)), k if how.ps_dcg_over_k else 1
+    return _rows(scored.dcg(k) / size, scored.ideal_dcg(k) / size, normalize, m)
 
 
 @row_wise
 def ps_ndcg_at_k(
     Y_true: Any, top: Any, p: Any, k: int = 5, *, normalize: bool = True, compat: str | None = None
 ) -> Rows:
-    """PSnDCG@k: mean over rows of PSDCG@k / (the row's largest DCG@k without propensities), over
-    that of the best rankings.
+    """PSnDCG@k: PSDCG@k, each row divided by its largest DCG@k without propensities.
 
-    The inner denominator is the one of nDCG, sum_{l <= min(k, ||y||_1)} 1 / log2(l + 1) for plain
-    labels.
+    Mean over rows of that, over that of the best rankings. The inner denominator is the one of
+    nDCG, sum_{l <= min(k, ||y||_1)} 1 / log2(l + 1) for plain labels.
 
     >>> scores = np.array([[0.9, 0.8, 0.7]])
     >>> round(ps_ndcg_at_k([[0, 2]], scores, [1, 1, 0.5], k=3, normalize=False), 4)
     1.2263
     """
     m, k, _ = matched(Y_true, top, k, compat)
-    q, scale = inverse_propensities(p, m.n_labels), m.ideal_dcg(k)
-    found, best = ratio(m.weighted_dcg(q, k), scale), ratio(m.ideal_weighted_dcg(q, k), scale)
-    return _scored(found, best, normalize, m)
+    scored, size = m.under(inverse_propensities(p, m.n_labels)), m.ideal_dcg(k)
+    return _rows(ratio(scored.dcg(k), size), ratio(scored.ideal_dcg(k), size), normalize, m)

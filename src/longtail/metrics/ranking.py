@@ -1,5 +1,4 @@
-"""Metrics of one ranking at a time, averaged over rows: P, R, F1, DCG, nDCG, abandonment, Hamming
-loss.
+"""Metrics of one ranking at a time, averaged over rows.
 
 Notation: r_1, r_2, ... are the labels predicted for a row, best first (``top``; ties by the smaller
 label id); y the row's truth. With graded truth, values in (0, 1], the value of a label is its gain,
@@ -34,12 +33,11 @@ __all__ = [
 
 @row_wise
 def precision_at_k(Y_true: Any, top: Any, k: int = 5, *, compat: str | None = None) -> Rows:
-    """P@k, the mean over rows of (1/k) sum_{l <= k} y_{r_l}: the fraction of the k answers that are
-    right.
+    """P@k, the fraction of the k answers that are right.
 
-    Divides by k even where a row has fewer than k answers, or fewer than k labels. The most
-    reported metric of the field, and the least informative about rare labels: see
-    ``macro_precision_at_k`` and ``ps_precision_at_k``.
+    The mean over rows of (1/k) sum_{l <= k} y_{r_l}. Divides by k even where a row has fewer than k
+    answers, or fewer than k labels. The most reported metric of the field, and the least
+    informative about rare labels: see ``macro_precision_at_k`` and ``ps_precision_at_k``.
 
     >>> from longtail.data import TopK
     >>> top = TopK([[0, 1], [1, 3]], [[0.9, 0.8], [0.9, 0.3]], n_labels=4)
@@ -54,10 +52,10 @@ def precision_at_k(Y_true: Any, top: Any, k: int = 5, *, compat: str | None = No
 
 @row_wise
 def recall_at_k(Y_true: Any, top: Any, k: int = 5, *, compat: str | None = None) -> Rows:
-    """R@k, the mean over rows of (1/||y||_1) sum_{l <= k} y_{r_l}: the fraction of a row's labels
-    that are found.
+    """R@k, the fraction of a row's labels that are found.
 
-    A row without labels counts as 0. Where rows have more than k labels, R@k cannot reach 1.
+    The mean over rows of (1/||y||_1) sum_{l <= k} y_{r_l}. A row without labels counts as 0. Where
+    rows have more than k labels, R@k cannot reach 1.
 
     >>> recall_at_k([[0, 2], [1]], np.array([[0.9, 0.8, 0.1], [0.1, 0.9, 0.2]]), k=1)
     0.75
@@ -68,11 +66,11 @@ def recall_at_k(Y_true: Any, top: Any, k: int = 5, *, compat: str | None = None)
 
 @row_wise
 def f1_at_k(Y_true: Any, top: Any, k: int = 5, *, compat: str | None = None) -> Rows:
-    """Instance-wise F1@k: the mean over rows of 2 h / (q + ||y||_1), with h hits among the q <= k
-    labels predicted.
+    """Instance-wise F1@k: the mean over rows of 2 h / (q + ||y||_1).
 
-    Empty slots predict nothing, so q counts only the answers a row has; scikit-learn's
-    ``average="samples"``. ``micro_f1_at_k`` and ``macro_f1_at_k`` average differently.
+    h is the number of hits among the q <= k labels predicted. Empty slots predict nothing, so q
+    counts only the answers a row has; scikit-learn's ``average="samples"``. ``micro_f1_at_k`` and
+    ``macro_f1_at_k`` average differently.
 
     >>> round(f1_at_k([[0, 2]], np.array([[0.9, 0.8, 0.1]]), k=1), 4)
     0.6667
@@ -83,8 +81,9 @@ def f1_at_k(Y_true: Any, top: Any, k: int = 5, *, compat: str | None = None) -> 
 
 @row_wise
 def dcg_at_k(Y_true: Any, top: Any, k: int = 5, *, compat: str | None = None) -> Rows:
-    """DCG@k, the mean over rows of sum_{l <= k} y_{r_l} / log2(l + 1): hits, discounted by rank.
-    Not a fraction.
+    """DCG@k, hits discounted by rank: the mean over rows of sum_{l <= k} y_{r_l} / log2(l + 1).
+
+    Not a fraction: it grows with k.
 
     Järvelin and Kekäläinen, "Cumulated gain-based evaluation of IR techniques", 2002; linear gain,
     as in all work on extreme classification.
@@ -113,8 +112,7 @@ def ndcg_at_k(Y_true: Any, top: Any, k: int = 5, *, compat: str | None = None) -
 
 @row_wise
 def abandonment_at_k(Y_true: Any, top: Any, k: int = 5, *, compat: str | None = None) -> Rows:
-    """Abandonment@k in the field's sense: the fraction of rows with at least one true label among
-    the first k.
+    """Abandonment@k in the field's sense: the fraction of rows with a true label among the first k.
 
     Higher is better: it is the share of users who would *not* abandon the answer. Web search uses
     the word for the complement; napkinXC and DiSMEC++ use it as here. With graded truth, any value
@@ -130,11 +128,10 @@ def abandonment_at_k(Y_true: Any, top: Any, k: int = 5, *, compat: str | None = 
 @row_wise
 def hamming_loss_at_k(Y_true: Any, top: Any, k: int = 5, *, compat: str | None = None) -> Rows:
     """Hamming loss of the first k labels as a set: the fraction of the n L entries that are wrong.
-    Lower is better.
 
-    A row has q - h predictions that are false and ||y||_1 - h labels that are missed (h hits among
-    q predictions). With many labels the fraction is tiny; ``compat="napkinxc"`` gives the number of
-    wrong entries per row instead.
+    Lower is better. A row has q - h predictions that are false and ||y||_1 - h labels that are
+    missed (h hits among q predictions). With many labels the fraction is tiny;
+    ``compat="napkinxc"`` gives the number of wrong entries per row instead.
 
     >>> hamming_loss_at_k([[0, 2]], np.array([[0.9, 0.8, 0.1, 0.0]]), k=2)
     0.5

@@ -1,5 +1,6 @@
-"""Row-wise metrics as ratios of sums over rows: one form for means, normalised propensity scores
-and micro averages.
+"""Row-wise metrics as ratios of sums over rows.
+
+One form for means, normalised propensity scores and micro averages.
 
 Every such metric is (sum_i w_i a_i) / (sum_i w_i b_i) with per-row terms a, b. Kept apart like
 this, the terms give the value (all w_i = 1), and a bootstrap interval (w_i = how often row i was
@@ -12,14 +13,13 @@ import functools
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Generic, ParamSpec, Protocol, TypeVar, cast
+from typing import Any, Generic, ParamSpec, Protocol, cast
 
 import numpy as np
 
 __all__ = ["RowMetric", "Rows", "row_wise"]
 
 P = ParamSpec("P")
-P_co = TypeVar("P_co", covariant=True)
 
 
 @dataclass(frozen=True)
@@ -54,9 +54,7 @@ def _weighted_sum(values: np.ndarray, weights: np.ndarray | None) -> float:
 
 
 class RowMetric(Protocol, Generic[P]):
-    """A metric function that also gives its per-row terms, by ``metric.rows(...)`` with the same
-    arguments.
-    """
+    """A metric function with its per-row terms: ``metric.rows(...)`` takes the same arguments."""
 
     rows: Callable[..., Rows]
 
@@ -64,9 +62,7 @@ class RowMetric(Protocol, Generic[P]):
 
 
 def row_wise(terms: Callable[P, Rows]) -> RowMetric[P]:
-    """Turns a function that returns per-row terms into a metric that returns their value, with the
-    terms as ``.rows``.
-    """
+    """Turns a function that returns per-row terms into a metric that returns their value."""
 
     @functools.wraps(terms)
     def metric(*args: P.args, **kwargs: P.kwargs) -> float:

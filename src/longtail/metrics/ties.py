@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from longtail.metrics.matches import Matches, discounts
+from longtail.metrics.matches import Matches
+from longtail.metrics.row_sums import discounts
 
 __all__ = ["tie_averaged_dcg"]
 
