@@ -123,15 +123,15 @@ def psp_diagnostic(
         inverse = inverse_propensities(model, matches.n_labels)
         implied[str(name)] = float(counts @ inverse) / n_rows
         for k in ks:
-            raw = metrics.ps_precision_at_k(None, matches, model, k=k, normalize=False)
-            ideal = float(matches.ideal_weighted_hits(inverse, k).sum()) / (n_rows * k)
+            terms = metrics.ps_precision_at_k.rows(None, matches, model, k=k)
+            assert terms.denominator is not None  # it is normalised
             rows.append(
                 PSPRow(
                     model=str(name),
                     k=k,
-                    normalised=metrics.ps_precision_at_k(None, matches, model, k=k),
-                    unnormalised=raw,
-                    ideal=ideal,
+                    normalised=terms.value(),
+                    unnormalised=float(terms.numerator.sum()) / n_rows,
+                    ideal=float(terms.denominator.sum()) / n_rows,
                     complete=None if complete is None else complete[k],
                 )
             )
