@@ -13,9 +13,13 @@ __version__ = "0.1.0"
 
 _HOME = {
     "DataFormatError": "exceptions",
+    "Dataset": "data",
     "MissingDependencyError": "exceptions",
     "ModelFormatError": "exceptions",
+    "Split": "data",
     "TopK": "data",
+    "Vocabulary": "data",
+    "load_dataset": "data",
     "native_info": "_native",
 }
 _ROOMS = {"metrics", "propensity", "data", "exceptions", "persist", "models", "report"}
