@@ -45,10 +45,14 @@ void bind_synthetic(nb::module_& m) {
   m.def(
       "synthetic_labels",
       [](uint64_t seed, int64_t first_row, Array1<int32_t> order, Offsets topic_begin, Array1<double> cumulative,
-         Array1<int32_t> row_topic, std::optional<Array1<int32_t>> row_rank, Array1<int32_t> topic_rows,
+         Array1<int32_t> row_topic, std::optional<Array1<int32_t>> row_rank, Array1<int32_t> topic_rows, double general,
          double coherence, Offsets indptr, Mutable1<int32_t> labels, int n_threads, const nb::object& progress) {
         const int64_t n_rows = rows_of(indptr, labels.shape(0));
-        const int64_t n_topics = rows_of(topic_begin, order.shape(0));
+        const auto n_topics = static_cast<int64_t>(topic_begin.shape(0)) - 1;
+        require(n_topics > 0 && topic_begin.data()[0] >= 0 &&
+                    topic_begin.data()[n_topics] == static_cast<int64_t>(order.shape(0)) &&
+                    std::is_sorted(topic_begin.data(), topic_begin.data() + n_topics + 1),
+                "topic_begin must not descend and must end at the number of labels");
         const auto n_labels = static_cast<int64_t>(order.shape(0));
         require(n_labels > 0 && cumulative.shape(0) == order.shape(0) + 1,
                 "cumulative needs one entry more than order");
@@ -74,14 +78,15 @@ void bind_synthetic(nb::module_& m) {
                              row_topic.data(),
                              row_rank ? row_rank->data() : nullptr,
                              topic_rows.data(),
+                             general,
                              coherence};
         const Poll poll = poll_python(progress);
         nb::gil_scoped_release nogil;
         synthetic_labels(plan, n_rows, indptr.data(), n_threads, labels.data(), poll);
       },
       nb::arg("seed"), nb::arg("first_row"), nb::arg("order"), nb::arg("topic_begin"), nb::arg("cumulative"),
-      nb::arg("row_topic"), nb::arg("row_rank").none(), nb::arg("topic_rows"), nb::arg("coherence"), nb::arg("indptr"),
-      nb::arg("labels"), nb::arg("n_threads"), nb::arg("progress").none());
+      nb::arg("row_topic"), nb::arg("row_rank").none(), nb::arg("topic_rows"), nb::arg("general"), nb::arg("coherence"),
+      nb::arg("indptr"), nb::arg("labels"), nb::arg("n_threads"), nb::arg("progress").none());
   m.def(
       "synthetic_features",
       [](uint64_t seed, int64_t first_row, int64_t n_features, int64_t lexicon, int64_t signature, double noise,

@@ -37,6 +37,7 @@ class LabelRow {
   }
   // A label between the positions begin and end of plan.order, by weight.
   bool draw(RandomStream& random, int64_t begin, int64_t end) {
+    if (begin == end) return false;
     const double low = plan_.cumulative[begin], high = plan_.cumulative[end];
     const double* found =
         std::upper_bound(plan_.cumulative + begin + 1, plan_.cumulative + end, low + random.uniform() * (high - low));
@@ -62,8 +63,12 @@ void fill_labels(const LabelPlan& plan, int64_t row, int32_t* out, int64_t size)
   }
   RandomStream random = row_stream(plan.seed, RowPurpose::kLabels, plan.first_row + row);
   for (int64_t tries = 8 * size + 64; !labels.full() && tries > 0; --tries) {
-    const bool own = random.uniform() < plan.coherence && end > begin;
-    own ? labels.draw(random, begin, end) : labels.draw(random, 0, plan.n_labels);
+    if (random.uniform() < plan.general)
+      labels.draw(random, 0, plan.topic_begin[0]);
+    else if (random.uniform() < plan.coherence)
+      labels.draw(random, begin, end);
+    else
+      labels.draw(random, plan.topic_begin[0], plan.n_labels);
   }
   // A row that wants most of the labels there are: take the rest in turn.
   for (int64_t p = random.below(static_cast<uint32_t>(plan.n_labels)); !labels.full(); ++p)
@@ -92,9 +97,9 @@ class WordCounts {
     ++slots_[slot].count;
   }
   void write(int32_t* words, float* counts) {
-    std::sort(slots_.begin(), slots_.end(), [](const Slot& a, const Slot& b) {
-      return static_cast<uint32_t>(a.word) < static_cast<uint32_t>(b.word);  // empty slots (-1) go last
-    });
+    slots_.erase(std::remove_if(slots_.begin(), slots_.end(), [](const Slot& slot) { return slot.word < 0; }),
+                 slots_.end());
+    std::sort(slots_.begin(), slots_.end(), [](const Slot& a, const Slot& b) { return a.word < b.word; });
     for (int64_t i = 0; i < used_; ++i) {
       words[i] = slots_[i].word;
       counts[i] = static_cast<float>(slots_[i].count);

@@ -26,21 +26,23 @@ struct RowSizes {
 };
 void synthetic_sizes(const RowSizes& sizes, int64_t n_rows, int n_threads, int64_t* out);
 
-// Labels grouped by topic, and how rows draw them.
+// Labels grouped by topic, and how rows draw them. Labels so frequent that they would be on most rows of their topic
+// are general: any row may draw them.
 struct LabelPlan {
   uint64_t seed;
   int64_t first_row;
   int64_t n_labels;
   int64_t n_topics;
-  const int32_t* order;        // (n_labels) label ids, topic after topic
-  const int64_t* topic_begin;  // (n_topics + 1) where each topic starts in order
+  const int32_t* order;        // (n_labels) label ids: the general ones, then topic after topic
+  const int64_t* topic_begin;  // (n_topics + 1) where each topic starts in order; topic_begin[0] labels are general
   const double* cumulative;    // (n_labels + 1) running sums of the labels' weights, in that order; increasing
   const int32_t* row_topic;    // (n_rows)
   // Row r, the row_rank[r]-th of topic_rows[t] rows with its topic t, must have the labels number row_rank[r],
   // row_rank[r] + topic_rows[t], … of t, so that no label goes without a row. Null where nothing is forced.
   const int32_t* row_rank;    // (n_rows)
   const int32_t* topic_rows;  // (n_topics)
-  double coherence;           // share of draws from the row's own topic; the others come from all labels
+  double general;             // share of draws from the general labels
+  double coherence;           // share of the other draws that are from the row's own topic, not from all topics
 };
 // Fills row r with indptr[r + 1] - indptr[r] different labels, in ascending order. A row with room for fewer than are
 // forced on it, or for more than n_labels, is refused.
