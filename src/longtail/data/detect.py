@@ -31,7 +31,7 @@ from longtail.data import (
     xc_folder,
 )
 from longtail.data.dataset import Dataset
-from longtail.data.layout import find_file, find_splits
+from longtail.data.layout import SHORT_NAMES, find_file, find_splits
 from longtail.data.lines import FilePath, read_lines
 from longtail.exceptions import DataFormatError
 
@@ -61,7 +61,7 @@ def _holds(*patterns: str) -> Callable[[FilePath], bool]:
 
 
 def _is_pecos(folder: FilePath) -> bool:
-    names = (f"Y.{short}.npz" for short in pecos_folder.SHORT_NAMES.values())
+    names = (f"Y.{short}.npz" for short in SHORT_NAMES.values())
     return find_file(folder, *names) is not None
 
 
@@ -95,7 +95,7 @@ LAYOUTS = {
         raw_text.read_raw_text_folder,
     ),
     "label-matrix": Layout(
-        "trn_X_Y.txt or tst_X_Y.txt", _holds("{}_X_Y.txt"), xc_folder.read_label_matrix_folder
+        "trn_X_Y.txt or tst_X_Y.txt", _holds(xc_folder.LABELS), xc_folder.read_label_matrix_folder
     ),
     "fasttext": Layout(
         "train.txt or test.txt with __label__", _is_fasttext, fasttext_lines.read_fasttext_folder

@@ -34,6 +34,7 @@ from longtail.data.dataset import Dataset, Split
 from longtail.data.json_lines import read_json_lines, write_json_lines
 from longtail.data.label_file import read_label_file
 from longtail.data.layout import (
+    SHORT_NAMES,
     assemble,
     find_file,
     find_filters,
@@ -47,7 +48,6 @@ from longtail.exceptions import DataFormatError
 __all__ = ["read_label_feature_folder", "read_label_records", "write_label_feature_folder"]
 
 PATTERNS = ("{}.json",)
-_NAMES = {"train": "trn", "dev": "val", "test": "tst"}
 
 
 def read_label_records(path: FilePath, n_labels: int | None = None) -> Split:
@@ -154,7 +154,9 @@ def read_label_feature_folder(folder: FilePath) -> Dataset:
         width = max((split.Y.shape[1] for split in splits.values()), default=0)
         for split in splits.values():
             split.Y.resize(split.Y.shape[0], width)
-    return assemble(folder, splits, label_names=names, label_texts=texts, **find_filters(folder))
+    return assemble(
+        folder, splits, label_names=names, label_texts=texts, **find_filters(folder, splits)
+    )
 
 
 def write_label_feature_folder(folder: FilePath, dataset: Dataset, *, gz: bool = True) -> None:
@@ -167,7 +169,7 @@ def write_label_feature_folder(folder: FilePath, dataset: Dataset, *, gz: bool =
     for name, split in dataset.splits.items():
         if split.texts is None or split.Y is None:
             raise ValueError(f"the {name} split has no texts or no labels: this format needs both")
-        write_json_lines(target / f"{_NAMES[name]}{suffix}", _records(split))
+        write_json_lines(target / f"{SHORT_NAMES[name]}{suffix}", _records(split))
     names = dataset.label_names or [str(i) for i in range(dataset.n_labels)]
     texts = dataset.label_texts or dataset.label_names or [""] * len(names)
     rows = zip(names, texts, strict=True)

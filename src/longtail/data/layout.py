@@ -15,6 +15,7 @@ from longtail.data.lines import FilePath
 from longtail.exceptions import DataFormatError
 
 __all__ = [
+    "SHORT_NAMES",
     "SPLIT_NAMES",
     "assemble",
     "find_file",
@@ -24,12 +25,12 @@ __all__ = [
     "write_filters",
 ]
 
-# The first name of each is the one that writers use where a layout does not say otherwise.
 SPLIT_NAMES = {
     "train": ("train", "trn"),
     "dev": ("dev", "valid", "validation", "val"),
     "test": ("test", "tst"),
 }
+SHORT_NAMES = {"train": "trn", "dev": "val", "test": "tst"}
 _FILTERS = {
     "train_filter": ("trn_filter_labels.txt", "filter_labels_train.txt"),
     "test_filter": ("tst_filter_labels.txt", "filter_labels_test.txt"),
@@ -59,10 +60,21 @@ def find_splits(folder: FilePath, *patterns: str) -> dict[str, Path]:
     return found
 
 
-def find_filters(folder: FilePath) -> dict[str, np.ndarray]:
-    """The filter pairs of the folder by the field of ``Dataset`` they belong to."""
-    paths = {field: find_file(folder, *names) for field, names in _FILTERS.items()}
-    return {field: read_filter_pairs(path) for field, path in paths.items() if path is not None}
+def find_filters(folder: FilePath, splits: Mapping[str, Split]) -> dict[str, np.ndarray]:
+    """The filter pairs of the folder, by the field of ``Dataset`` they belong to.
+
+    Rows and labels are checked against the splits, so that an error names the line; the pairs of a
+    split that is not there can only be checked for their labels.
+    """
+    n_labels = next((split.Y.shape[1] for split in splits.values() if split.Y is not None), None)
+    found = {}
+    for field, names in _FILTERS.items():
+        path = find_file(folder, *names)
+        if path is not None:
+            split = splits.get(field.removesuffix("_filter"))
+            n_rows = None if split is None else len(split)
+            found[field] = read_filter_pairs(path, n_rows=n_rows, n_labels=n_labels)
+    return found
 
 
 def write_filters(folder: FilePath, dataset: Dataset) -> None:

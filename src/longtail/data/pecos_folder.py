@@ -20,14 +20,13 @@ from pathlib import Path
 import scipy.sparse as sp
 
 from longtail.data.dataset import Dataset, Split
-from longtail.data.layout import assemble, find_file, make_folder
+from longtail.data.layout import SHORT_NAMES, assemble, find_file, make_folder
 from longtail.data.lines import FilePath, read_lines, write_lines
 from longtail.data.npz_pairs import read_npz_pair, write_matrix
 from longtail.exceptions import DataFormatError
 
 __all__ = ["read_pecos_folder", "write_pecos_folder"]
 
-SHORT_NAMES = {"train": "trn", "dev": "val", "test": "tst"}
 _ITEMS = "output-items.txt"
 
 

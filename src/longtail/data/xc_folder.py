@@ -1,10 +1,11 @@
-"""Folders in the extreme-classification text format, and folders of label matrices alone.
+"""Folders in the extreme-classification text format, and folders of label matrices.
 
     train.txt, test.txt (dev.txt)      ``N D L``, then ``l1,l2 f:v f:v`` (see ``xc_format``)
     labels.txt or labels.jsonl         names, and texts, of the labels: optional
     features.txt                       names of the features, one a line: optional
 
-    trn_X_Y.txt, tst_X_Y.txt           ``N L``, then ``label:1 label:1``: labels without features
+    trn_X_Y.txt, tst_X_Y.txt           ``N L``, then ``label:1 label:1``
+    trn_X_Xf.txt, tst_X_Xf.txt         ``N D``, then ``f:v f:v``: optional
 
     trn_filter_labels.txt, tst_filter_labels.txt    pairs ``row label``: optional, in both layouts
                                        (also filter_labels_train.txt, filter_labels_test.txt)
@@ -24,6 +25,7 @@ import numpy as np
 from longtail.data.dataset import Dataset, Split
 from longtail.data.label_file import find_label_file
 from longtail.data.layout import (
+    SHORT_NAMES,
     SPLIT_NAMES,
     assemble,
     find_file,
@@ -34,7 +36,14 @@ from longtail.data.layout import (
 )
 from longtail.data.lines import FilePath, read_lines, write_lines
 from longtail.data.npz_pairs import read_feature_names, write_names
-from longtail.data.xc_format import read_label_matrix, read_xc, write_label_matrix, write_xc
+from longtail.data.xc_format import (
+    read_feature_matrix,
+    read_label_matrix,
+    read_xc,
+    write_feature_matrix,
+    write_label_matrix,
+    write_xc,
+)
 from longtail.exceptions import DataFormatError
 
 __all__ = [
@@ -43,6 +52,8 @@ __all__ = [
     "write_label_matrix_folder",
     "write_xc_folder",
 ]
+
+LABELS, FEATURES = "{}_X_Y.txt", "{}_X_Xf.txt"
 
 
 def xc_files(folder: FilePath) -> dict[str, Path]:
@@ -69,9 +80,19 @@ def read_xc_folder(folder: FilePath) -> Dataset:
 
 
 def read_label_matrix_folder(folder: FilePath) -> Dataset:
-    """Reads every split of labels; ``X`` and ``texts`` stay None."""
-    files = find_splits(folder, "{}_X_Y.txt")
-    splits = {split: Split(Y=read_label_matrix(path)) for split, path in files.items()}
+    """Reads every split of labels; ``X`` stays None where there are no features."""
+    labels, features = find_splits(folder, LABELS), find_splits(folder, FEATURES)
+    splits = {}
+    for split, path in labels.items():
+        Y = read_label_matrix(path)
+        X = read_feature_matrix(features[split]) if split in features else None
+        if X is not None and X.shape[0] != Y.shape[0]:
+            raise DataFormatError(
+                f"expected {Y.shape[0]} rows, as in {path.name}, got {X.shape[0]}",
+                path=features[split],
+                line=1,
+            )
+        splits[split] = Split(X=X, Y=Y)
     return _with_names(folder, splits)
 
 
@@ -84,7 +105,7 @@ def _with_names(folder: FilePath, splits: dict[str, Split]) -> Dataset:
         label_texts=None if labels is None else labels.texts,
         feature_names=read_feature_names(folder),
         inverse_propensity=_inverse_propensities(folder),
-        **find_filters(folder),
+        **find_filters(folder, splits),
     )
 
 
@@ -119,12 +140,15 @@ def write_xc_folder(folder: FilePath, dataset: Dataset) -> None:
 
 
 def write_label_matrix_folder(folder: FilePath, dataset: Dataset) -> None:
-    """Writes the labels of every split, with names and filter pairs where there are any."""
+    """Writes the matrices of every split, with names and filter pairs where there are any."""
     target = make_folder(folder)
     for name, split in dataset.splits.items():
         if split.Y is None:
             raise ValueError(f"the {name} split has no labels")
-        write_label_matrix(target / f"{SPLIT_NAMES[name][-1]}_X_Y.txt", split.Y)
+        short = SHORT_NAMES[name]
+        write_label_matrix(target / LABELS.format(short), split.Y)
+        if split.X is not None:
+            write_feature_matrix(target / FEATURES.format(short), split.X)
     _write_rest(target, dataset)
 
 
