@@ -4,6 +4,7 @@
 
 namespace lt::bind {
 void bind_topk(nb::module_& m);
+void bind_xc(nb::module_& m);
 }  // namespace lt::bind
 
 NB_MODULE(_core, m) {
@@ -14,4 +15,5 @@ NB_MODULE(_core, m) {
   m.def("set_isa", [](const std::string& name) { set_isa(isa_from_name(name.c_str())); });
   m.def("resolve_threads", &resolve_threads);
   lt::bind::bind_topk(m);
+  lt::bind::bind_xc(m);
 }
