@@ -83,7 +83,7 @@ def _pecos(slug: str, *row: Any, **more: Any) -> Benchmark:
     return Benchmark(f"pecos-{slug}", *row, **{**facts, **more})
 
 
-_BOTH = {"numbers": "XCR, PECOS"}
+_BOTH: dict[str, Any] = {"numbers": "XCR, PECOS"}
 _MULAN = "MULAN publishes another split of the same size, which gives other results"
 _TEXT = "labels have texts, and filter pairs must be left out of the evaluation"
 
