@@ -21,6 +21,8 @@ _HOME = {
     "Vocabulary": "data",
     "load_dataset": "data",
     "native_info": "_native",
+    "read_xc": "data",
+    "write_xc": "data",
 }
 _ROOMS = {"metrics", "propensity", "data", "exceptions", "persist", "models", "report"}
 
