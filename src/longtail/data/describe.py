@@ -31,8 +31,8 @@ def describe(dataset: Dataset, *, tail: int = 5, head: int = 100) -> Description
 
     Refuses a data set without rows, and ``tail`` below 1 or not below ``head``.
 
-    >>> from longtail.data.dataset import Dataset, Split
-    >>> ds = Dataset(Split(Y=[[0], [0, 1]], texts=["a", "b"]), Split(Y=[[2]], texts=["B"]))
+    >>> train = Split(Y=np.array([[1, 0, 0], [1, 1, 0]]), texts=["a cat", "a dog"])
+    >>> ds = Dataset(train, test=Split(Y=np.array([[0, 0, 1]]), texts=["A dog"]))
     >>> facts = describe(ds).splits["test"]
     >>> facts.labels_unseen_in_training, facts.also_in_train
     (1, 1)
@@ -54,7 +54,7 @@ def describe(dataset: Dataset, *, tail: int = 5, head: int = 100) -> Description
         bins=_bins(frequencies, tail, head),
         frequencies=frequencies,
         pos80=_pos80(frequencies),
-        compared_by="text" if with_text else "features",
+        compared_by="text" if with_text else "features" if dataset.n_features else None,
     )
 
 

@@ -53,7 +53,7 @@ class Description:
     bins: tuple[Bin, ...]
     frequencies: np.ndarray = field(repr=False)  # (L,) int64 training rows of each label
     pos80: float | None = None  # smallest share of the labels that holds 80 % of the positives
-    compared_by: str = "text"  # what duplicates were told by
+    compared_by: str | None = "text"  # what duplicates were told by: text, features, or neither
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers, ready for JSON; without the frequencies of single labels."""
@@ -84,37 +84,28 @@ class Description:
             _, ax = plt.subplots(figsize=(7, 4.2), layout="constrained")
         counts = np.sort(self.frequencies)[::-1]
         counts = counts[counts > 0]
-        ranks = np.arange(1, len(counts) + 1)
-        colours = {"head": "#4c72b0", "torso": "#55a868", "tail": "#c44e52"}
         start = 0
-        for bin in self.bins:
-            if bin.name in colours and bin.labels:
-                end = start + bin.labels
-                # From half a rank before to half a rank after, so that bins touch.
-                ax.axvspan(start + 0.5, end + 0.5, color=colours[bin.name], alpha=0.13, lw=0)
-                ax.text(
-                    np.sqrt((start + 0.5) * (end + 0.5)),
-                    0.98,
-                    f"{bin.name}\n{bin.share_of_labels:.0%} of labels\n"
-                    f"{bin.share_of_positives:.0%} of positives",
-                    transform=ax.get_xaxis_transform(),
-                    ha="center",
-                    va="top",
-                    fontsize=8,
-                    color=colours[bin.name],
-                )
-                start = end
-        ax.plot(ranks, counts, color="#222222", lw=1.4)
+        for bin, colour in zip(self.bins, ("#4c72b0", "#55a868", "#c44e52"), strict=False):
+            caption = (
+                f"{bin.name} ({_range(bin)}): {bin.share_of_labels:.1%} of labels, "
+                f"{bin.share_of_positives:.1%} of positives"
+            )
+            # From half a rank before to half a rank after, so that bins touch.
+            edges = (start + 0.5, start + bin.labels + 0.5)
+            ax.axvspan(*edges, color=colour, alpha=0.15, lw=0, label=caption)
+            start += bin.labels
+        ax.plot(np.arange(1, len(counts) + 1), counts, color="#222222", lw=1.4)
         ax.set_xscale("log")
         ax.set_yscale("log")
         if len(counts):
             ax.set_xlim(0.5, len(counts) + 0.5)
-            ax.set_ylim(0.7, counts[0] * 12)  # room for the captions above the curve
+            ax.set_ylim(0.7, counts[0] * 1.6)
         ax.set_xlabel("label rank, most frequent first")
         ax.set_ylabel("training rows")
         unseen = len(self.frequencies) - len(counts)
         note = f", {unseen:,} without a training row" if unseen else ""
         ax.set_title(f"{self.name or 'data set'}: {self.n_labels:,} labels{note}", fontsize=10)
+        ax.legend(loc="lower left", fontsize=8, framealpha=0.9, edgecolor="none")
         return ax
 
 
