@@ -73,7 +73,7 @@ def test_label_matrices_survive_the_round_trip(dataset):
     with folder() as place:
         write_label_matrix_folder(place, dataset)
         found = load_dataset(place)
-    assert_same(found, dataset, X=False, texts=False)
+    assert_same(found, dataset, texts=False)
 
 
 @pytest.mark.parametrize("kind", ["csr", "csc", "coo", "bsr", "dia"])
@@ -270,6 +270,13 @@ def test_malformed_labels(tmp_path, label):
         load_dataset(tmp_path)
 
 
+def test_matrix_files_of_different_length(tmp_path):
+    (tmp_path / "trn_X_Y.txt").write_text("2 2\n0:1\n1:1\n")
+    (tmp_path / "trn_X_Xf.txt").write_text("1 2\n0:1\n")
+    with pytest.raises(DataFormatError, match=r"trn_X_Xf\.txt:1: expected 2 rows"):
+        load_dataset(tmp_path)
+
+
 def test_text_format_with_a_prefix(tmp_path):
     ds = Dataset(Split(X=np.eye(2), Y=[[0], [1]]), Split(X=np.eye(2), Y=[[0], [1]]))
     write_xc_folder(tmp_path, ds)
@@ -288,7 +295,8 @@ def test_text_format_with_a_prefix(tmp_path):
         ("inv_prop.txt", "1.5\nx\n", r"inv_prop\.txt:2: expected an inverse propensity"),
         ("inv_prop.txt", "1.5\n0.5\n", r"inv_prop\.txt:2"),
         ("inv_prop.txt", "1.5\n", "inverse_propensity has 1 entries"),
-        ("trn_filter_labels.txt", "5 0\n", "train_filter names the row 5"),
+        ("trn_filter_labels.txt", "5 0\n", r"trn_filter_labels\.txt:1:1: expected a row below 2"),
+        ("trn_filter_labels.txt", "0 1\n0 2\n", r"trn_filter_labels\.txt:2"),
         ("test.txt", "1 2 3\n0 0:1\n", "different numbers of labels: train 2, test 3"),
     ],
 )

@@ -1,5 +1,6 @@
 """Real data sets, where they are at hand: every count is the published one."""
 
+import functools
 import gzip
 import json
 import os
@@ -49,6 +50,7 @@ REAL = {
 }
 
 
+@functools.cache
 def load(name: str) -> lt.Dataset:
     folder = Path(os.environ["LONGTAIL_DATA"], name)
     if not folder.is_dir():

@@ -20,10 +20,16 @@ from longtail.data.dataset import Dataset
 from longtail.data.label_file import write_label_file
 from longtail.data.layout import find_splits, make_folder
 from longtail.data.lines import FilePath, read_lines, write_lines
-from longtail.data.records import Record, named_splits, read_record_folder
+from longtail.data.records import Record, named_splits, read_record_folder, texts_and_labels
 from longtail.exceptions import DataFormatError
 
-__all__ = ["iter_fasttext", "read_fasttext_folder", "write_fasttext", "write_fasttext_folder"]
+__all__ = [
+    "iter_fasttext",
+    "read_fasttext",
+    "read_fasttext_folder",
+    "write_fasttext",
+    "write_fasttext_folder",
+]
 
 PREFIX = "__label__"
 _BLANK = "[ \t\v\f\r\0]"
@@ -45,6 +51,11 @@ def iter_fasttext(path: FilePath, *, prefix: str = PREFIX) -> Iterator[Record]:
             labels.append(match["name"])
         text = token.sub("", line) if labels else line
         yield Record(text, labels, str(path), number)
+
+
+def read_fasttext(path: FilePath, *, prefix: str = PREFIX) -> tuple[list[str], list[list[str]]]:
+    """``(texts, label lists)`` of a whole file."""
+    return texts_and_labels(iter_fasttext(path, prefix=prefix))
 
 
 def _label_token(prefix: str) -> re.Pattern[str]:

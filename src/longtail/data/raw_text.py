@@ -22,10 +22,16 @@ from longtail.data.dataset import Dataset
 from longtail.data.label_file import write_label_file
 from longtail.data.layout import find_splits, make_folder
 from longtail.data.lines import FilePath, read_lines, write_lines
-from longtail.data.records import Record, named_splits, read_record_folder
+from longtail.data.records import Record, named_splits, read_record_folder, texts_and_labels
 from longtail.exceptions import DataFormatError
 
-__all__ = ["iter_raw_text", "read_raw_text_folder", "write_raw_text", "write_raw_text_folder"]
+__all__ = [
+    "iter_raw_text",
+    "read_raw_text",
+    "read_raw_text_folder",
+    "write_raw_text",
+    "write_raw_text_folder",
+]
 
 TEXTS = ("{}_texts.txt", "{}_raw_texts.txt")
 LABELS = ("{}_labels.txt",)
@@ -47,6 +53,11 @@ def iter_raw_text(texts_path: FilePath, labels_path: FilePath) -> Iterator[Recor
             )
         names = [name for name in _BLANKS.split(labels[1]) if name]
         yield Record(text[1], names, str(labels_path), row)
+
+
+def read_raw_text(texts_path: FilePath, labels_path: FilePath) -> tuple[list[str], list[list[str]]]:
+    """``(texts, label lists)`` of one split."""
+    return texts_and_labels(iter_raw_text(texts_path, labels_path))
 
 
 def write_raw_text(

@@ -22,7 +22,13 @@ from longtail.data.lines import FilePath
 from longtail.data.vocabulary import Vocabulary
 from longtail.exceptions import DataFormatError
 
-__all__ = ["Record", "named_splits", "read_record_folder", "splits_from_records"]
+__all__ = [
+    "Record",
+    "named_splits",
+    "read_record_folder",
+    "splits_from_records",
+    "texts_and_labels",
+]
 
 
 class Record(NamedTuple):
@@ -72,6 +78,15 @@ def splits_from_records(
         counts = np.frombuffer(unknown, np.int64)
         splits[split] = Split(Y=Y, texts=texts, unknown_labels=counts if counts.any() else None)
     return splits, vocabulary
+
+
+def texts_and_labels(records: Iterable[Record]) -> tuple[list[str], list[list[str]]]:
+    """``(texts, label lists)`` of a whole stream, for those who want the names and no ids."""
+    texts, label_lists = [], []
+    for record in records:
+        texts.append(record.text)
+        label_lists.append(list(record.labels))
+    return texts, label_lists
 
 
 def read_record_folder(

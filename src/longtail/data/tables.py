@@ -28,7 +28,7 @@ from typing import Any
 from longtail.data.cells import label_reader, text_from
 from longtail.data.json_lines import write_json_lines
 from longtail.data.lines import FilePath, open_for_writing
-from longtail.data.records import Record
+from longtail.data.records import Record, texts_and_labels
 from longtail.data.table_rows import table_format, table_rows
 from longtail.exceptions import MissingDependencyError
 
@@ -93,11 +93,7 @@ def read_table(source: Any, **options: Any) -> tuple[list[str], list[list[str]]]
     >>> read_table(pandas.DataFrame({"text": ["a cat"], "labels": [["pet", "mammal"]]}))
     (['a cat'], [['pet', 'mammal']])
     """
-    texts, label_lists = [], []
-    for record in iter_table(source, **options):
-        texts.append(record.text)
-        label_lists.append(list(record.labels))
-    return texts, label_lists
+    return texts_and_labels(iter_table(source, **options))
 
 
 def write_table(
