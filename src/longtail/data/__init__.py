@@ -1,6 +1,7 @@
 """Formats of the field, data sets, and the currency of predictions."""
 
 from longtail.data.dataset import Dataset, Split
+from longtail.data.description import Description
 from longtail.data.fasttext_lines import (
     read_fasttext,
     read_fasttext_folder,
@@ -19,6 +20,9 @@ from longtail.data.raw_text import (
     write_raw_text,
     write_raw_text_folder,
 )
+from longtail.data.registry import benchmark, fetch_dataset, list_datasets, register_dataset
+from longtail.data.split import train_validation_indices, train_validation_split
+from longtail.data.synthetic import make_longtail
 from longtail.data.table_folder import read_table_folder, write_table_folder
 from longtail.data.tables import read_table, write_table
 from longtail.data.topk import TopK
@@ -40,10 +44,15 @@ from longtail.data.xc_format import (
 
 __all__ = [
     "Dataset",
+    "Description",
     "Split",
     "TopK",
     "Vocabulary",
+    "benchmark",
+    "fetch_dataset",
+    "list_datasets",
     "load_dataset",
+    "make_longtail",
     "read_fasttext",
     "read_fasttext_folder",
     "read_feature_matrix",
@@ -61,6 +70,9 @@ __all__ = [
     "read_table_folder",
     "read_xc",
     "read_xc_folder",
+    "register_dataset",
+    "train_validation_indices",
+    "train_validation_split",
     "write_fasttext",
     "write_fasttext_folder",
     "write_feature_matrix",

@@ -127,12 +127,19 @@ def _call(reader: Callable[..., Any], source: Any, options: dict[str, Any]) -> A
 
 
 def _read_registered(name: str, layout: str | None, options: dict[str, Any]) -> Dataset:
-    from longtail.data.registry import benchmark, fetch_dataset
+    from longtail.data.registry import benchmark, build_dataset, fetch_dataset
 
     try:
         entry = benchmark(name)
     except KeyError as error:
         raise FileNotFoundError(f"no file or folder {name!r}, and {error.args[0]}") from None
+    if entry.builder is not None:
+        for option in ([] if layout is None else ["layout"]) + list(options):
+            raise TypeError(
+                f"{option}= has no meaning for {entry.name}, which is not read from files"
+            )
+        built: Dataset = build_dataset(entry)
+        return built
     dataset = _read_path(fetch_dataset(name), layout or entry.layout, options)
     return replace(dataset, name=entry.name, a=entry.a, b=entry.b)
 
