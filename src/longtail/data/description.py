@@ -42,7 +42,7 @@ class Bin:
     share_of_positives: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Description:
     """Statistics of a data set: prints as a table; ``to_dict()`` for programs; ``plot()``."""
 
