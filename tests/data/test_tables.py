@@ -135,7 +135,7 @@ def test_csv_by_the_book(tmp_path):
     raw = '\ufefftext,labels\r\n"two\r\nlines, ""quoted""",a\r\n\r\nplain\u2028text,b\r\n'
     path.write_bytes(gzip.compress(raw.encode()))
     assert read_table(path) == (['two\r\nlines, "quoted"', "plain\u2028text"], [["a"], ["b"]])
-    assert [record.line for record in iter_table(path)] == [2, 5]
+    assert [record.place.line for record in iter_table(path)] == [2, 5]
 
 
 def test_a_long_field_is_read_and_the_global_limit_is_put_back(tmp_path):

@@ -6,13 +6,14 @@ import contextlib
 import csv
 import os
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from longtail.data.json_lines import read_json_lines
 from longtail.data.lines import FilePath, read_lines
+from longtail.data.records import Place
 from longtail.exceptions import DataFormatError, MissingDependencyError
 
-__all__ = ["Place", "is_table", "is_table_name", "table_format", "table_rows"]
+__all__ = ["is_table", "is_table_name", "table_format", "table_rows"]
 
 _FORMATS = {
     ".csv": "csv",
@@ -24,20 +25,6 @@ _FORMATS = {
 }
 _BATCH = 4096
 _LONGEST_FIELD = 1 << 30
-
-
-class Place(NamedTuple):
-    """Where a row stands: a line of a text file, or a row (from 0) of a table without lines."""
-
-    path: str
-    line: int | None
-    row: int | None = None
-
-    def error(self, message: str) -> DataFormatError:
-        """A format error at this place."""
-        if self.row is not None:
-            message = f"row {self.row}: {message}"
-        return DataFormatError(message, path=self.path, line=self.line)
 
 
 Row = tuple[Place, Sequence[Any], int]
@@ -168,7 +155,7 @@ def _parquet_rows(path: FilePath, columns: Sequence[str]) -> Iterator[Row]:
     try:
         with pq.ParquetFile(path) as file:
             names = file.schema_arrow.names
-            _positions(names, columns, Place(os.fspath(path), None))
+            _positions(names, columns, Place(os.fspath(path)))
             batches = file.iter_batches(_BATCH, columns=list(dict.fromkeys(columns)))
             yield from _arrow_rows(os.fspath(path), None, batches, columns)
     except (pa.ArrowException, OSError) as error:
@@ -181,7 +168,7 @@ def _arrow_rows(
     path: str, names: Sequence[str] | None, batches: Any, columns: Sequence[str]
 ) -> Iterator[Row]:
     if names is not None:
-        _positions(names, columns, Place(path, None))
+        _positions(names, columns, Place(path))
     row = 0
     for batch in batches:
         lists = [batch.column(batch.schema.names.index(column)).to_pylist() for column in columns]
@@ -191,7 +178,7 @@ def _arrow_rows(
 
 
 def _frame_rows(frame: Any, columns: Sequence[str]) -> Iterator[Row]:
-    positions = _positions(list(frame.columns), columns, Place("<DataFrame>", None))
+    positions = _positions(list(frame.columns), columns, Place("<DataFrame>"))
     lists = [frame.iloc[:, i].tolist() for i in positions]
     for row, cells in enumerate(zip(*lists, strict=True)):
         yield Place("<DataFrame>", None, row), cells, 0
