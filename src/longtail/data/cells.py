@@ -23,6 +23,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from longtail.data.place import brief
+
 __all__ = ["check_separator", "is_missing", "label_names", "text_from"]
 
 # Adjacent Python strings would silently become one name: ['a' 'b'] (printed by NumPy) is refused.
@@ -80,11 +82,11 @@ def _from_string(cell: str, separator: str | None) -> list[str]:
     except (ValueError, RecursionError):
         pass
     if not _PYTHON_LIST.fullmatch(stripped):
-        raise ValueError(f"expected a list of label names, got {_shorten(stripped)}")
+        raise ValueError(f"expected a list of label names, got {brief(stripped)}")
     try:
         return [_item(name) for name in ast.literal_eval(stripped)]
     except (ValueError, SyntaxError, MemoryError, RecursionError):
-        raise ValueError(f"expected a list of label names, got {_shorten(stripped)}") from None
+        raise ValueError(f"expected a list of label names, got {brief(stripped)}") from None
 
 
 def _item(name: Any) -> str:
@@ -94,8 +96,4 @@ def _item(name: Any) -> str:
 def _whole_number(value: Any, what: str) -> str:
     if isinstance(value, numbers.Integral) and not isinstance(value, bool):
         return str(int(value))
-    raise ValueError(f"expected {what}, got {_shorten(repr(value))}")
-
-
-def _shorten(text: str) -> str:
-    return text if len(text) <= 60 else text[:60] + "…"
+    raise ValueError(f"expected {what}, got {brief(value)}")

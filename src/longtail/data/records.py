@@ -19,31 +19,16 @@ from longtail.data.dataset import Dataset, Split
 from longtail.data.label_file import find_label_file
 from longtail.data.layout import assemble
 from longtail.data.lines import FilePath
+from longtail.data.place import Place, brief
 from longtail.data.vocabulary import Vocabulary
-from longtail.exceptions import DataFormatError
 
 __all__ = [
-    "Place",
     "Record",
     "named_splits",
     "read_record_folder",
     "splits_from_records",
     "texts_and_labels",
 ]
-
-
-class Place(NamedTuple):
-    """Where a row stands: a line of a text file, or a row (from 0) of a table without lines."""
-
-    path: str
-    line: int | None = None
-    row: int | None = None
-
-    def error(self, message: str) -> DataFormatError:
-        """A format error at this place."""
-        if self.row is not None:
-            message = f"row {self.row}: {message}"
-        return DataFormatError(message, path=self.path, line=self.line)
 
 
 class Record(NamedTuple):
@@ -148,13 +133,13 @@ def _row_with_strangers(
 ) -> tuple[set[int], int]:
     for name in labels:
         if not isinstance(name, str):
-            raise place.error(f"expected label names, got {name!r}")
+            raise place.error(f"expected label names, got {brief(name)}")
         if not name:
             raise place.error("a label name is empty")
         if name not in ids:
             if strict:
                 raise place.error(
-                    f"the label {name!r} is not one of the {len(ids)} names of the label file"
+                    f"the label {brief(name)} is not one of the {len(ids)} names of the label file"
                 )
             if grow:
                 ids[name] = len(ids)

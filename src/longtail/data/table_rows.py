@@ -6,11 +6,12 @@ import contextlib
 import csv
 import os
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 from longtail.data.json_lines import read_json_lines
 from longtail.data.lines import FilePath, read_lines
-from longtail.data.records import Place
+from longtail.data.place import Place, brief
 from longtail.exceptions import DataFormatError, MissingDependencyError
 
 __all__ = ["is_table", "is_table_name", "table_format", "table_rows"]
@@ -82,7 +83,7 @@ def _positions(found: Sequence[Any], columns: Sequence[str], place: Place) -> li
     for column in columns:
         if names.count(column) != 1:
             what = "no column" if column not in names else "more than one column"
-            have = ", ".join(repr(name) for name in names[:20])
+            have = ", ".join(map(brief, names[:20]))
             raise place.error(
                 f"{what} {column!r}: the columns are {have or 'none'} "
                 "(say which to use with text_column and label_column)"
@@ -135,12 +136,13 @@ def _json_rows(path: FilePath, columns: Sequence[str]) -> Iterator[Row]:
         place = Place(name, line)
         unseen = record.get("unseen_labels", ())
         if not isinstance(unseen, (list, tuple)):
-            raise place.error(f"expected unseen_labels to be a list, got {unseen!r}")
+            raise place.error(f"expected unseen_labels to be a list, got {brief(unseen)}")
         try:
             cells = [record[column] for column in columns]
         except KeyError as error:
+            fields = ", ".join(map(brief, islice(record, 20))) or "none"
             raise place.error(
-                f"no field {error}: the fields are {', '.join(map(repr, record)) or 'none'} "
+                f"no field {error}: the fields are {fields} "
                 "(say which to use with text_column and label_column)"
             ) from None
         yield place, cells, len(unseen)
@@ -158,9 +160,9 @@ def _parquet_rows(path: FilePath, columns: Sequence[str]) -> Iterator[Row]:
             _positions(names, columns, Place(os.fspath(path)))
             batches = file.iter_batches(_BATCH, columns=list(dict.fromkeys(columns)))
             yield from _arrow_rows(os.fspath(path), None, batches, columns)
+    except (DataFormatError, FileNotFoundError, PermissionError):
+        raise
     except (pa.ArrowException, OSError) as error:
-        if isinstance(error, FileNotFoundError):
-            raise
         raise DataFormatError(f"not a readable Parquet file: {error}", path=path) from None
 
 
@@ -171,7 +173,12 @@ def _arrow_rows(
         _positions(names, columns, Place(path))
     row = 0
     for batch in batches:
-        lists = [batch.column(batch.schema.names.index(column)).to_pylist() for column in columns]
+        positions = [batch.schema.names.index(column) for column in columns]
+        try:
+            lists = [batch.column(i).to_pylist() for i in positions]
+        except UnicodeDecodeError as error:
+            message = f"from here on a string is not UTF-8: {error}"
+            raise Place(path, None, row).error(message) from None
         for cells in zip(*lists, strict=True):
             yield Place(path, None, row), cells, 0
             row += 1
