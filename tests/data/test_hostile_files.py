@@ -77,14 +77,14 @@ def test_the_good_content_is_read(name, tmp_path):
     read(tmp_path / name)
 
 
-@pytest.mark.filterwarnings("ignore:most cells")
+@pytest.mark.filterwarnings("ignore:most cells", "ignore:Reading")
 @settings(max_examples=60, deadline=None)
 @given(st.sampled_from(sorted(READERS)), st.binary(max_size=60))
 def test_any_bytes(name, content):
     read_or_refuse(name, content)
 
 
-@pytest.mark.filterwarnings("ignore:most cells")
+@pytest.mark.filterwarnings("ignore:most cells", "ignore:Reading")
 @settings(max_examples=400, deadline=None)
 @given(st.sampled_from(sorted(READERS)), st.data())
 def test_a_good_file_that_was_damaged(name, data):

@@ -205,6 +205,13 @@ def test_a_frame_may_have_any_index_and_other_columns():
         read_table(twice)
 
 
+def test_strings_that_are_not_utf8():
+    strings = pa.array([b"fine", b"na\xefve"], pa.binary())
+    table = pa.table({"text": strings.view(pa.string()), "labels": [1, 2]})
+    with pytest.raises(DataFormatError, match="<table>: row 0: a cell from here on"):
+        read_table(table)
+
+
 def test_unseen_labels_are_counted(tmp_path):
     records = [
         {"text": "x", "labels": ["a"], "unseen_labels": ["q", "r"]},

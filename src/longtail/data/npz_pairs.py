@@ -55,7 +55,7 @@ def read_matrix(path: FilePath) -> Any:
             return matrix
         except Exception as error:  # damaged bytes raise whatever NumPy's parsers happen to meet
             kind = "dense .npy" if dense else "SciPy sparse .npz"
-            raise DataFormatError(f"expected a {kind} matrix: {error}", path=path) from None
+            raise DataFormatError(f"expected a {kind} matrix: {error!s:.200}", path=path) from None
 
 
 def read_npz_pair(x_path: FilePath | None, y_path: FilePath) -> tuple[Any, sp.csr_matrix]:

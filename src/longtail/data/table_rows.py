@@ -162,8 +162,8 @@ def _parquet_rows(path: FilePath, columns: Sequence[str]) -> Iterator[Row]:
             yield from _arrow_rows(os.fspath(path), None, batches, columns)
     except (DataFormatError, FileNotFoundError, PermissionError):
         raise
-    except (pa.ArrowException, OSError) as error:
-        raise DataFormatError(f"not a readable Parquet file: {error}", path=path) from None
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise DataFormatError(f"not a readable Parquet file: {error!s:.200}", path=path) from None
 
 
 def _arrow_rows(
@@ -176,8 +176,8 @@ def _arrow_rows(
         positions = [batch.schema.names.index(column) for column in columns]
         try:
             lists = [batch.column(i).to_pylist() for i in positions]
-        except UnicodeDecodeError as error:
-            message = f"from here on a string is not UTF-8: {error}"
+        except (ValueError, OverflowError) as error:  # such as strings that are not UTF-8
+            message = f"a cell from here on cannot be read: {error!s:.200}"
             raise Place(path, None, row).error(message) from None
         for cells in zip(*lists, strict=True):
             yield Place(path, None, row), cells, 0
