@@ -252,7 +252,7 @@ def test_label_features_without_label_texts(tmp_path):
         ({"title": "T", "target_ind": [1], "target_rel": [1.5]}, "above 0"),
         ({"title": "T", "target_ind": [1], "target_rel": [float("nan")]}, "above 0"),
         ({"title": "T", "target_ind": [1], "target_rel": ["1"]}, "above 0"),
-        ({"title": 3, "target_ind": [1]}, "title to be a string"),
+        ({"title": 3, "target_ind": [1]}, "title and content to be strings"),
     ],
 )
 def test_malformed_label_records(tmp_path, record, message):

@@ -135,7 +135,7 @@ def test_csv_by_the_book(tmp_path):
     raw = '\ufefftext,labels\r\n"two\r\nlines, ""quoted""",a\r\n\r\nplain\u2028text,b\r\n'
     path.write_bytes(gzip.compress(raw.encode()))
     assert read_table(path) == (['two\r\nlines, "quoted"', "plain\u2028text"], [["a"], ["b"]])
-    assert [record.line for record in iter_table(path)] == [2, 5]
+    assert [record.place.line for record in iter_table(path)] == [2, 5]
 
 
 def test_a_long_field_is_read_and_the_global_limit_is_put_back(tmp_path):
@@ -203,6 +203,13 @@ def test_a_frame_may_have_any_index_and_other_columns():
     twice = pd.concat([frame, frame[["text"]]], axis=1)
     with pytest.raises(DataFormatError, match="more than one column 'text'"):
         read_table(twice)
+
+
+def test_strings_that_are_not_utf8():
+    strings = pa.array([b"fine", b"na\xefve"], pa.binary())
+    table = pa.table({"text": strings.view(pa.string()), "labels": [1, 2]})
+    with pytest.raises(DataFormatError, match="<table>: row 0: a cell from here on"):
+        read_table(table)
 
 
 def test_unseen_labels_are_counted(tmp_path):

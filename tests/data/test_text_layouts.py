@@ -2,6 +2,7 @@
 
 import json
 
+import pandas as pd
 import pytest
 from data_cases import assert_same, datasets, folder, line_text, with_files, word
 from hypothesis import given
@@ -95,6 +96,11 @@ def test_bad_label_names_are_placed(tmp_path, labels):
     write_jsonl(tmp_path / "train.jsonl", {"text": "x", "labels": labels})
     with pytest.raises(DataFormatError, match=r"train\.jsonl:1"):
         load_dataset(tmp_path)
+
+
+def test_bad_label_names_of_a_table_without_lines():
+    with pytest.raises(DataFormatError, match="<DataFrame>: row 1: a label name is empty"):
+        load_dataset(pd.DataFrame({"text": ["x", "y"], "labels": [["a"], [""]]}))
 
 
 def test_label_file_round_trip(tmp_path):

@@ -20,10 +20,12 @@ import ast
 import json
 import numbers
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["is_missing", "label_names", "label_reader", "text_from"]
+from longtail.data.place import brief
+
+__all__ = ["check_separator", "is_missing", "label_names", "text_from"]
 
 # Adjacent Python strings would silently become one name: ['a' 'b'] (printed by NumPy) is refused.
 _ITEM = r"""(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|-?\d+)"""
@@ -42,20 +44,14 @@ def text_from(values: Sequence[Any], joiner: str) -> str:
 
     Refuses (ValueError) what is neither a string nor a whole number.
     """
-    parts = []
-    for value in values:
-        if isinstance(value, str):
-            parts.append(value)
-        elif not is_missing(value):
-            parts.append(_whole_number(value, "a text"))
-    return parts[0] if len(parts) == 1 else joiner.join(parts)
+    present = (value for value in values if isinstance(value, str) or not is_missing(value))
+    return joiner.join(v if isinstance(v, str) else _whole_number(v, "a text") for v in present)
 
 
-def label_reader(separator: str | None) -> Callable[[Any], list[str]]:
-    """A function from a label cell to names; it raises ValueError for what it cannot read."""
+def check_separator(separator: Any) -> None:
+    """Refuses a label separator that cannot separate."""
     if separator is not None and (not isinstance(separator, str) or not separator):
         raise ValueError(f"label_separator must be a string such as ';', got {separator!r}")
-    return lambda cell: label_names(cell, separator)
 
 
 def label_names(cell: Any, separator: str | None = None) -> list[str]:
@@ -86,11 +82,11 @@ def _from_string(cell: str, separator: str | None) -> list[str]:
     except (ValueError, RecursionError):
         pass
     if not _PYTHON_LIST.fullmatch(stripped):
-        raise ValueError(f"expected a list of label names, got {_shorten(stripped)}")
+        raise ValueError(f"expected a list of label names, got {brief(stripped)}")
     try:
         return [_item(name) for name in ast.literal_eval(stripped)]
     except (ValueError, SyntaxError, MemoryError, RecursionError):
-        raise ValueError(f"expected a list of label names, got {_shorten(stripped)}") from None
+        raise ValueError(f"expected a list of label names, got {brief(stripped)}") from None
 
 
 def _item(name: Any) -> str:
@@ -100,8 +96,4 @@ def _item(name: Any) -> str:
 def _whole_number(value: Any, what: str) -> str:
     if isinstance(value, numbers.Integral) and not isinstance(value, bool):
         return str(int(value))
-    raise ValueError(f"expected {what}, got {_shorten(repr(value))}")
-
-
-def _shorten(text: str) -> str:
-    return text if len(text) <= 60 else text[:60] + "…"
+    raise ValueError(f"expected {what}, got {brief(value)}")

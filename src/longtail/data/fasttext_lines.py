@@ -20,7 +20,13 @@ from longtail.data.dataset import Dataset
 from longtail.data.label_file import write_label_file
 from longtail.data.layout import find_splits, make_folder
 from longtail.data.lines import FilePath, read_lines, write_lines
-from longtail.data.records import Record, named_splits, read_record_folder, texts_and_labels
+from longtail.data.place import Place
+from longtail.data.records import (
+    Record,
+    named_splits,
+    read_record_folder,
+    texts_and_labels,
+)
 from longtail.exceptions import DataFormatError
 
 __all__ = [
@@ -50,7 +56,7 @@ def iter_fasttext(path: FilePath, *, prefix: str = PREFIX) -> Iterator[Record]:
                 )
             labels.append(match["name"])
         text = token.sub("", line) if labels else line
-        yield Record(text, labels, str(path), number)
+        yield Record(text, labels, Place(str(path), number))
 
 
 def read_fasttext(path: FilePath, *, prefix: str = PREFIX) -> tuple[list[str], list[list[str]]]:

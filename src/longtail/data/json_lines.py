@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from longtail.data.lines import FilePath, read_lines, write_lines
-from longtail.exceptions import DataFormatError
+from longtail.data.place import Place, brief
 
 __all__ = ["read_json_lines", "write_json_lines"]
 
@@ -27,26 +28,16 @@ def read_json_lines(path: FilePath) -> Iterator[tuple[int, dict[str, Any]]]:
         except (ValueError, RecursionError) as error:
             if not line.strip():
                 continue
-            message = getattr(error, "msg", str(error))
-            raise DataFormatError(
-                f"expected a JSON object: {message}",
-                path=path,
-                line=number,
-                column=getattr(error, "colno", None),
-            ) from None
+            message, column = getattr(error, "msg", str(error)), getattr(error, "colno", None)
+            place = Place(os.fspath(path), number)
+            raise place.error(f"expected a JSON object: {message}", column) from None
         if not isinstance(record, dict):
-            raise DataFormatError(
-                f"expected a JSON object on every line, got {_shorten(line)}",
-                path=path,
-                line=number,
-            )
+            place = Place(os.fspath(path), number)
+            raise place.error(f"expected a JSON object on every line, got {brief(line)}")
         # Halves of a pair are joined by the parser; only what is left alone cannot be encoded.
         if "\\u" in line and _SURROGATE.search(line) and not _is_unicode(record):
-            raise DataFormatError(
-                "a string holds half of a surrogate pair (\\ud800 to \\udfff)",
-                path=path,
-                line=number,
-            )
+            place = Place(os.fspath(path), number)
+            raise place.error("a string holds half of a surrogate pair (\\ud800 to \\udfff)")
         yield number, record
 
 
@@ -61,7 +52,3 @@ def _is_unicode(record: dict[str, Any]) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def _shorten(line: str) -> str:
-    return repr(line if len(line) <= 40 else line[:40] + "…")

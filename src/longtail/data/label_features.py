@@ -23,6 +23,7 @@ id listed twice in a record counts once, with the larger relevance.
 
 from __future__ import annotations
 
+import os
 from array import array
 from collections.abc import Iterator
 from typing import Any
@@ -43,7 +44,7 @@ from longtail.data.layout import (
     write_filters,
 )
 from longtail.data.lines import FilePath
-from longtail.exceptions import DataFormatError
+from longtail.data.place import Place, brief
 
 __all__ = ["read_label_feature_folder", "read_label_records", "write_label_feature_folder"]
 
@@ -56,8 +57,9 @@ def read_label_records(path: FilePath, n_labels: int | None = None) -> Split:
     flat, values, ends = array("i"), array("f"), array("q", [0])
     widest = 0
     for line, record in read_json_lines(path):
-        targets = _targets(record, n_labels, path, line)
-        texts.append(_text(record, path, line))
+        place = Place(os.fspath(path), line)
+        targets = _targets(record, n_labels, place)
+        texts.append(_text(record, place))
         flat.extend(targets)
         values.extend(targets.values())
         ends.append(len(flat))
@@ -70,71 +72,51 @@ def read_label_records(path: FilePath, n_labels: int | None = None) -> Split:
     return Split(Y=Y, texts=texts)
 
 
-def _targets(
-    record: dict[str, Any], n_labels: int | None, path: FilePath, line: int
-) -> dict[int, float]:
+def _targets(record: dict[str, Any], n_labels: int | None, place: Place) -> dict[int, float]:
     ids = record.get("target_ind")
     if not isinstance(ids, list):
-        raise DataFormatError(
-            f"expected target_ind to be a list of label ids, got {ids!r}", path=path, line=line
-        )
+        raise place.error(f"expected target_ind to be a list of label ids, got {brief(ids)}")
     relevances = record.get("target_rel")
     if relevances is None:
         relevances = [1.0] * len(ids)
     elif not isinstance(relevances, list) or len(relevances) != len(ids):
-        raise DataFormatError(
-            f"expected target_rel to be a list of {len(ids)} numbers, as long as target_ind",
-            path=path,
-            line=line,
-        )
+        raise place.error(f"expected target_rel to be a list of {len(ids)} numbers, as target_ind")
     bound = np.iinfo(np.int32).max if n_labels is None else n_labels
     targets: dict[int, float] = {}
     for label, relevance in zip(ids, relevances, strict=True):
         if type(label) is not int or not 0 <= label < bound:
-            raise DataFormatError(
-                f"expected label ids from 0 to {bound - 1} in target_ind, got {label!r}",
-                path=path,
-                line=line,
+            raise place.error(
+                f"expected label ids from 0 to {bound - 1} in target_ind, got {brief(label)}"
             )
         if type(relevance) not in (int, float) or not 0 < relevance <= 1:
-            raise DataFormatError(
-                f"expected numbers above 0 and up to 1 in target_rel, got {relevance!r}",
-                path=path,
-                line=line,
+            raise place.error(
+                f"expected numbers above 0 and up to 1 in target_rel, got {brief(relevance)}"
             )
         targets[label] = max(relevance, targets.get(label, 0.0))
     return targets
 
 
-def _text(record: dict[str, Any], path: FilePath, line: int) -> str:
-    parts = []
-    for field in ("title", "content"):
-        value = record.get(field)
-        if value is not None and not isinstance(value, str):
-            raise DataFormatError(
-                f"expected {field} to be a string, got {value!r}", path=path, line=line
-            )
-        if value:
-            parts.append(value)
-    return " ".join(parts)
+def _text(record: dict[str, Any], place: Place) -> str:
+    parts = [record.get("title"), record.get("content")]
+    for part in parts:
+        if part is not None and not isinstance(part, str):
+            raise place.error(f"expected title and content to be strings, got {brief(part)}")
+    return " ".join(part for part in parts if part)
 
 
 def _label_rows(path: FilePath) -> tuple[list[str], list[str]]:
     names: dict[str, int] = {}
     texts = []
     for line, record in read_json_lines(path):
+        place = Place(os.fspath(path), line)
         uid = record.get("uid")
         name = str(uid) if type(uid) is int else uid
         if not isinstance(name, str) or not name:
-            raise DataFormatError(
-                f"expected uid to be the label's name, got {uid!r}", path=path, line=line
-            )
+            raise place.error(f"expected uid to be the label's name, got {brief(uid)}")
         first = names.setdefault(name, line)
         if first != line:
-            raise DataFormatError(
-                f"the uid {name!r} occurs twice, first on line {first}", path=path, line=line
-            )
-        texts.append(_text(record, path, line))
+            raise place.error(f"the uid {brief(name)} occurs twice, first on line {first}")
+        texts.append(_text(record, place))
     return list(names), texts
 
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from longtail.data.json_lines import read_json_lines, write_json_lines
 from longtail.data.layout import find_file
 from longtail.data.lines import FilePath, read_lines, write_lines
-from longtail.exceptions import DataFormatError
+from longtail.data.place import Place, brief
 
 __all__ = ["LabelFile", "find_label_file", "read_label_file", "write_label_file"]
 
@@ -48,15 +48,14 @@ def read_label_file(path: FilePath, *, text_field: str = "text") -> LabelFile:
             texts.append(name if text is None else text)
         else:
             name = row
+        place = Place(os.fspath(path), line)
         if not isinstance(name, str) or not name:
-            raise DataFormatError(f"expected a label name, got {name!r}", path=path, line=line)
+            raise place.error(f"expected a label name, got {brief(name)}")
         if texts and not isinstance(texts[-1], str):
-            raise DataFormatError(f"the text of {name!r} is not a string", path=path, line=line)
+            raise place.error(f"the text of {brief(name)} is not a string")
         first = names.setdefault(name, line)
         if first != line:
-            raise DataFormatError(
-                f"the label name {name!r} occurs twice, first on line {first}", path=path, line=line
-            )
+            raise place.error(f"the label name {brief(name)} occurs twice, first on line {first}")
     return LabelFile(list(names), texts if with_texts else None)
 
 

@@ -22,7 +22,13 @@ from longtail.data.dataset import Dataset
 from longtail.data.label_file import write_label_file
 from longtail.data.layout import find_splits, make_folder
 from longtail.data.lines import FilePath, read_lines, write_lines
-from longtail.data.records import Record, named_splits, read_record_folder, texts_and_labels
+from longtail.data.place import Place
+from longtail.data.records import (
+    Record,
+    named_splits,
+    read_record_folder,
+    texts_and_labels,
+)
 from longtail.exceptions import DataFormatError
 
 __all__ = [
@@ -52,7 +58,7 @@ def iter_raw_text(texts_path: FilePath, labels_path: FilePath) -> Iterator[Recor
                 line=row,
             )
         names = [name for name in _BLANKS.split(labels[1]) if name]
-        yield Record(text[1], names, str(labels_path), row)
+        yield Record(text[1], names, Place(str(labels_path), row))
 
 
 def read_raw_text(texts_path: FilePath, labels_path: FilePath) -> tuple[list[str], list[list[str]]]:

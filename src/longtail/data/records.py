@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,8 +19,8 @@ from longtail.data.dataset import Dataset, Split
 from longtail.data.label_file import find_label_file
 from longtail.data.layout import assemble
 from longtail.data.lines import FilePath
+from longtail.data.place import Place, brief
 from longtail.data.vocabulary import Vocabulary
-from longtail.exceptions import DataFormatError
 
 __all__ = [
     "Record",
@@ -36,8 +36,7 @@ class Record(NamedTuple):
 
     text: str
     labels: Sequence[str]
-    path: str
-    line: int | None
+    place: Place
     n_unseen: int = 0
 
 
@@ -50,10 +49,10 @@ def splits_from_records(
     of other splits are counted in ``Split.unknown_labels``. Without one, the label set is every
     name that occurs in any split, sorted by code point, so that ids do not depend on row order.
 
-    >>> rows = [Record("a cat", ["pet"], "x.txt", 1), Record("a cow", ["cattle"], "x.txt", 2)]
-    >>> splits, vocabulary = splits_from_records({"train": rows})
+    >>> row = Record("a cat", ["pet", "mammal"], Place("animals.txt", 1))
+    >>> splits, vocabulary = splits_from_records({"train": [row]})
     >>> vocabulary.names, splits["train"].Y.toarray().tolist()
-    (('cattle', 'pet'), [[0.0, 1.0], [1.0, 0.0]])
+    (('mammal', 'pet'), [[1.0, 1.0]])
     """
     ids = {} if vocabulary is None else {name: i for i, name in enumerate(vocabulary)}
     gathered = {}
@@ -116,33 +115,33 @@ def _gather(
 ) -> tuple[list[str], array[int], array[int], array[int]]:
     texts: list[str] = []
     flat, ends, unknown = array("i"), array("q", [0]), array("q")
-    for text, labels, path, line, n_unseen in records:
-        row = set()
-        strangers = n_unseen
-        for name in labels:
-            label = ids.get(name)
-            if label is None:
-                _check_name(name, path, line)
-                if strict:
-                    raise DataFormatError(
-                        f"the label {name!r} is not one of the {len(ids)} names of the label file",
-                        path=path,
-                        line=line,
-                    )
-                if not grow:
-                    strangers += 1
-                    continue
-                label = ids[name] = len(ids)
-            row.add(label)
+    for text, labels, place, n_unseen in records:
+        strangers = 0
+        try:
+            row = {ids[name] for name in labels}
+        except (KeyError, TypeError):  # some name is new, or no name at all
+            row, strangers = _row_with_strangers(labels, ids, place, grow=grow, strict=strict)
         texts.append(text)
         flat.extend(row)
         ends.append(len(flat))
-        unknown.append(strangers)
+        unknown.append(strangers + n_unseen)
     return texts, flat, ends, unknown
 
 
-def _check_name(name: object, path: str, line: int | None) -> None:
-    if not isinstance(name, str):
-        raise DataFormatError(f"expected label names, got {name!r}", path=path, line=line)
-    if not name:
-        raise DataFormatError("a label name is empty", path=path, line=line)
+def _row_with_strangers(
+    labels: Sequence[Any], ids: dict[str, int], place: Place, *, grow: bool, strict: bool
+) -> tuple[set[int], int]:
+    for name in labels:
+        if not isinstance(name, str):
+            raise place.error(f"expected label names, got {brief(name)}")
+        if not name:
+            raise place.error("a label name is empty")
+        if name not in ids:
+            if strict:
+                raise place.error(
+                    f"the label {brief(name)} is not one of the {len(ids)} names of the label file"
+                )
+            if grow:
+                ids[name] = len(ids)
+    known = {ids[name] for name in labels if name in ids}
+    return known, len(set(labels)) - len(known)

@@ -6,13 +6,15 @@ import contextlib
 import csv
 import os
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from itertools import islice
+from typing import Any
 
 from longtail.data.json_lines import read_json_lines
 from longtail.data.lines import FilePath, read_lines
+from longtail.data.place import Place, brief
 from longtail.exceptions import DataFormatError, MissingDependencyError
 
-__all__ = ["Place", "is_table", "is_table_name", "table_format", "table_rows"]
+__all__ = ["is_table", "is_table_name", "table_format", "table_rows"]
 
 _FORMATS = {
     ".csv": "csv",
@@ -24,20 +26,6 @@ _FORMATS = {
 }
 _BATCH = 4096
 _LONGEST_FIELD = 1 << 30
-
-
-class Place(NamedTuple):
-    """Where a row stands: a line of a text file, or a row (from 0) of a table without lines."""
-
-    path: str
-    line: int | None
-    row: int | None = None
-
-    def error(self, message: str) -> DataFormatError:
-        """A format error at this place."""
-        if self.row is not None:
-            message = f"row {self.row}: {message}"
-        return DataFormatError(message, path=self.path, line=self.line)
 
 
 Row = tuple[Place, Sequence[Any], int]
@@ -95,7 +83,7 @@ def _positions(found: Sequence[Any], columns: Sequence[str], place: Place) -> li
     for column in columns:
         if names.count(column) != 1:
             what = "no column" if column not in names else "more than one column"
-            have = ", ".join(repr(name) for name in names[:20])
+            have = ", ".join(map(brief, names[:20]))
             raise place.error(
                 f"{what} {column!r}: the columns are {have or 'none'} "
                 "(say which to use with text_column and label_column)"
@@ -148,12 +136,13 @@ def _json_rows(path: FilePath, columns: Sequence[str]) -> Iterator[Row]:
         place = Place(name, line)
         unseen = record.get("unseen_labels", ())
         if not isinstance(unseen, (list, tuple)):
-            raise place.error(f"expected unseen_labels to be a list, got {unseen!r}")
+            raise place.error(f"expected unseen_labels to be a list, got {brief(unseen)}")
         try:
             cells = [record[column] for column in columns]
         except KeyError as error:
+            fields = ", ".join(map(brief, islice(record, 20))) or "none"
             raise place.error(
-                f"no field {error}: the fields are {', '.join(map(repr, record)) or 'none'} "
+                f"no field {error}: the fields are {fields} "
                 "(say which to use with text_column and label_column)"
             ) from None
         yield place, cells, len(unseen)
@@ -168,30 +157,35 @@ def _parquet_rows(path: FilePath, columns: Sequence[str]) -> Iterator[Row]:
     try:
         with pq.ParquetFile(path) as file:
             names = file.schema_arrow.names
-            _positions(names, columns, Place(os.fspath(path), None))
+            _positions(names, columns, Place(os.fspath(path)))
             batches = file.iter_batches(_BATCH, columns=list(dict.fromkeys(columns)))
             yield from _arrow_rows(os.fspath(path), None, batches, columns)
-    except (pa.ArrowException, OSError) as error:
-        if isinstance(error, FileNotFoundError):
-            raise
-        raise DataFormatError(f"not a readable Parquet file: {error}", path=path) from None
+    except (DataFormatError, FileNotFoundError, PermissionError):
+        raise
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise DataFormatError(f"not a readable Parquet file: {error!s:.200}", path=path) from None
 
 
 def _arrow_rows(
     path: str, names: Sequence[str] | None, batches: Any, columns: Sequence[str]
 ) -> Iterator[Row]:
     if names is not None:
-        _positions(names, columns, Place(path, None))
+        _positions(names, columns, Place(path))
     row = 0
     for batch in batches:
-        lists = [batch.column(batch.schema.names.index(column)).to_pylist() for column in columns]
+        positions = [batch.schema.names.index(column) for column in columns]
+        try:
+            lists = [batch.column(i).to_pylist() for i in positions]
+        except (ValueError, OverflowError) as error:  # such as strings that are not UTF-8
+            message = f"a cell from here on cannot be read: {error!s:.200}"
+            raise Place(path, None, row).error(message) from None
         for cells in zip(*lists, strict=True):
             yield Place(path, None, row), cells, 0
             row += 1
 
 
 def _frame_rows(frame: Any, columns: Sequence[str]) -> Iterator[Row]:
-    positions = _positions(list(frame.columns), columns, Place("<DataFrame>", None))
+    positions = _positions(list(frame.columns), columns, Place("<DataFrame>"))
     lists = [frame.iloc[:, i].tolist() for i in positions]
     for row, cells in enumerate(zip(*lists, strict=True)):
         yield Place("<DataFrame>", None, row), cells, 0

@@ -25,7 +25,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from longtail.data.cells import label_reader, text_from
+from longtail.data.cells import check_separator, label_names, text_from
 from longtail.data.json_lines import write_json_lines
 from longtail.data.lines import FilePath, open_for_writing
 from longtail.data.records import Record, texts_and_labels
@@ -54,7 +54,7 @@ def iter_table(
     if not text_columns:
         raise ValueError("text_column names no column")
     columns = text_columns + ([] if label_column is None else [label_column])
-    read_labels = label_reader(label_separator)
+    check_separator(label_separator)
     width = len(text_columns)
     suspects: Counter[str] = Counter()
     n_plain = 0
@@ -66,13 +66,13 @@ def iter_table(
         labels: list[str] = []
         if label_column is not None:
             try:
-                labels = read_labels(cells[width])
+                labels = label_names(cells[width], label_separator)
             except ValueError as error:
                 raise place.error(f"{label_column}: {error}") from None
             if label_separator is None and isinstance(cells[width], str) and cells[width] in labels:
                 n_plain += 1
                 suspects.update(mark for mark in "|;," if mark in labels[0])
-        yield Record(text, labels, place.path, place.line, n_unseen)
+        yield Record(text, labels, place, n_unseen)
     _warn_of_separator(suspects, n_plain, label_column)
 
 

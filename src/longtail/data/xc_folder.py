@@ -36,6 +36,7 @@ from longtail.data.layout import (
 )
 from longtail.data.lines import FilePath, read_lines, write_lines
 from longtail.data.npz_pairs import read_feature_names, write_names
+from longtail.data.place import brief
 from longtail.data.xc_format import (
     read_feature_matrix,
     read_label_matrix,
@@ -65,7 +66,8 @@ def xc_files(folder: FilePath) -> dict[str, Path]:
     for path in sorted(Path(folder).iterdir()):
         prefix, _, name = path.name.removesuffix(".gz").removesuffix(".txt").rpartition("_")
         for split, names in SPLIT_NAMES.items():
-            if prefix and name in names and ".txt" in path.suffixes and path.is_file():
+            is_split = name in names and prefix not in ("", "filter_labels")
+            if is_split and ".txt" in path.suffixes and path.is_file():
                 by_prefix.setdefault(prefix, {}).setdefault(split, path)
     return next(iter(by_prefix.values())) if len(by_prefix) == 1 else {}
 
@@ -121,7 +123,7 @@ def _inverse_propensities(folder: FilePath) -> np.ndarray | None:
             weight = math.nan
         if not 1 <= weight < math.inf:
             raise DataFormatError(
-                f"expected an inverse propensity (a number from 1 up), got {text!r}",
+                f"expected an inverse propensity (a number from 1 up), got {brief(text)}",
                 path=path,
                 line=line,
             )
