@@ -21,7 +21,20 @@ _HOME = {
     "RichardsPropensity": "propensity",
     "TopK": "data",
     "evaluate": "report",
+    "Dataset": "data",
+    "MissingDependencyError": "exceptions",
+    "ModelFormatError": "exceptions",
+    "Split": "data",
+    "TopK": "data",
+    "Vocabulary": "data",
+    "list_datasets": "data",
+    "load_dataset": "data",
+    "make_longtail": "data",
     "native_info": "_native",
+    "read_xc": "data",
+    "register_dataset": "data",
+    "train_validation_split": "data",
+    "write_xc": "data",
 }
 _ROOMS = {"metrics", "propensity", "data", "exceptions", "persist", "models", "report"}
 

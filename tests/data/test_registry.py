@@ -11,10 +11,12 @@ import zipfile
 import pytest
 
 from longtail.data import registry
+from longtail.data.detect import LAYOUTS
+from longtail.data.load import load_dataset
 from longtail.data.registry import benchmark, fetch_dataset, list_datasets, register_dataset
 from longtail.exceptions import DataFormatError
 
-PUBLIC = list_datasets()
+PUBLIC = [entry for entry in list_datasets() if entry.builder is None]
 
 
 @pytest.fixture(autouse=True)
@@ -126,6 +128,44 @@ def test_registered_archive_downloads_for_real(site, tmp_path):
     assert not (tmp_path / "cache" / "downloads" / "my-tags").exists()
     (folder / "tags.zip").unlink()
     assert fetch_dataset("my-tags") == found  # from the cache
+
+
+def test_load_dataset_downloads_and_reads(site):
+    folder, address = site
+    with zipfile.ZipFile(folder / "set.zip", "w") as archive:
+        archive.writestr("set/train.txt", "2 3 2\n0,1 0:1 2:0.5\n1 1:2\n")
+        archive.writestr("set/test.txt", "1 3 2\n0 0:1\n")
+    digest = hashlib.sha256((folder / "set.zip").read_bytes()).hexdigest()
+    register_dataset("real-set", f"{address}/set.zip", sha256=digest, a=0.6, b=2.6)
+    ds = load_dataset("real-set")
+    assert (len(ds.train), len(ds.test), ds.n_features, ds.n_labels) == (2, 1, 3, 2)
+    assert (ds.name, ds.a, ds.b) == ("real-set", 0.6, 2.6)
+    with pytest.raises(FileNotFoundError, match=r"no data set 'reel-set'.*real-set"):
+        load_dataset("reel-set")
+
+
+def test_layouts_of_the_table_are_known():
+    assert {entry.layout for entry in PUBLIC} - {None} <= set(LAYOUTS)
+
+
+def test_threads_fetch_once(site):
+    folder, address = site
+    register_dataset("shared", f"{address}/tags.zip", sha256=make_archive(folder))
+    found = []
+    threads = [
+        threading.Thread(target=lambda: found.append(fetch_dataset("shared"))) for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 4 and len(set(found)) == 1
+    assert (found[0] / "train.txt").is_file()
+
+
+def test_built_data_sets_have_no_files():
+    with pytest.raises(ValueError, match="has no files"):
+        fetch_dataset("icd10cm")
 
 
 def test_registered_files(site):

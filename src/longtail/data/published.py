@@ -41,7 +41,8 @@ class Benchmark:
     ``pos80`` is the smallest share of the labels that holds 80 % of the positives: the smaller, the
     more skewed. ``a`` and ``b`` are the propensity constants, ``source`` the page to get the data
     from, ``numbers`` where the statistics are from. ``url`` is a file that can be downloaded as it
-    is, or several by file name; ``sha256`` its checksum, or theirs by file name.
+    is, or several by file name; ``sha256`` its checksum, or theirs by file name. ``builder`` names
+    a function, ``module:function``, that makes the data set without any files.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Benchmark:
     url: str | dict[str, str] | None = None
     sha256: str | dict[str, str] | None = None
     layout: str | None = None
+    builder: str | None = None
     note: str = ""
     aliases: tuple[str, ...] = ()
 
@@ -83,7 +85,7 @@ def _pecos(slug: str, *row: Any, **more: Any) -> Benchmark:
     return Benchmark(f"pecos-{slug}", *row, **{**facts, **more})
 
 
-_BOTH = {"numbers": "XCR, PECOS"}
+_BOTH: dict[str, Any] = {"numbers": "XCR, PECOS"}
 _MULAN = "MULAN publishes another split of the same size, which gives other results"
 _TEXT = "labels have texts, and filter pairs must be left out of the evaluation"
 
@@ -91,6 +93,8 @@ _TEXT = "labels have texts, and filter pairs must be left out of the evaluation"
 # fmt: off
 # name, N train, N test, D, L, labels/point, points/label, features/point, pos80
 BENCHMARKS: tuple[Benchmark, ...] = (
+    Benchmark("icd10cm", builder="longtail.data.icd10cm:load_icd10cm", numbers="",
+              source="https://www.cdc.gov/nchs/icd/icd-10-cm/", aliases=("ICD-10-CM",)),
     Benchmark("Mediamill", 30_993, 12_914, 120, 101, 4.38, 1902.15),
     Benchmark("Bibtex", 4_880, 2_515, 1_836, 159, 2.40, 111.71, note=_MULAN),
     Benchmark("Delicious", 12_920, 3_185, 500, 983, 19.03, 311.61, note=_MULAN),

@@ -9,6 +9,7 @@ where to get the files and where to put them.
 from __future__ import annotations
 
 import difflib
+import importlib
 import os
 import re
 import shutil
@@ -18,13 +19,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from longtail.data.archive import is_archive, unpack
 from longtail.data.cache import cache_dir, locked
-from longtail.data.download import download
 from longtail.data.published import BENCHMARKS, Benchmark
 from longtail.exceptions import DataFormatError
 
-__all__ = ["benchmark", "fetch_dataset", "list_datasets", "register_dataset"]
+__all__ = ["benchmark", "build_dataset", "fetch_dataset", "list_datasets", "register_dataset"]
 
 _entries: dict[str, Benchmark] = {}
 _keys: dict[str, str] = {}
@@ -47,7 +46,7 @@ def list_datasets() -> list[Benchmark]:
     """Every registered data set, public ones first, in the order of registration.
 
     >>> [entry.name for entry in list_datasets()][:3]
-    ['Mediamill', 'Bibtex', 'Delicious']
+    ['icd10cm', 'Mediamill', 'Bibtex']
     """
     return list(_entries.values())
 
@@ -136,6 +135,8 @@ def fetch_dataset(name: str) -> Path:
     ``longtail.data.download`` raises.
     """
     entry = benchmark(name)
+    if entry.builder is not None:
+        raise ValueError(f"{entry.name} has no files: load_dataset({entry.name!r}) makes it")
     target = cache_dir() / "datasets" / entry.name
     places = [target]
     if os.environ.get("LONGTAIL_DATA"):
@@ -151,6 +152,12 @@ def fetch_dataset(name: str) -> Path:
     return target
 
 
+def build_dataset(entry: Benchmark) -> Any:
+    """The data set of an entry that has a builder."""
+    module, _, function = str(entry.builder).partition(":")
+    return getattr(importlib.import_module(module), function)()
+
+
 def _by_hand(entry: Benchmark, target: Path) -> str:
     origin = f"from {entry.source} " if entry.source else ""
     twin = _entries.get("pecos-" + entry.name.lower().replace("wikipedia", "wiki"))
@@ -162,6 +169,10 @@ def _by_hand(entry: Benchmark, target: Path) -> str:
 
 
 def _download_into(entry: Benchmark, target: Path) -> None:
+    # Network and archive modules take as long to import as the rest of this room together.
+    from longtail.data.archive import is_archive, unpack
+    from longtail.data.download import download
+
     assert entry.url is not None
     single = isinstance(entry.url, str)
     files = {_last_part(entry.url): entry.url} if isinstance(entry.url, str) else entry.url
