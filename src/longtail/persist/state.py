@@ -63,9 +63,7 @@ class State:
         self.arrays[f"{name}_values"] = values
 
     def csr(self, name: str, n_rows: int, n_cols: int) -> CsrArrays:
-        """The matrix stored by ``put_csr``: its offsets ascend, its columns lie in [0, n_cols), its
-        values are finite.
-        """
+        """The matrix stored by ``put_csr``: its offsets ascend, its columns lie in [0, n_cols)."""
         indptr = self.array(f"{name}_indptr", np.int64, (n_rows + 1,))
         indices = self.array(f"{name}_indices", np.int32, (None,))
         values = self.array(f"{name}_values", np.float32, (len(indices),))
