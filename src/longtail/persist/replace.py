@@ -38,6 +38,7 @@ from longtail.persist.siblings import (
 __all__ = ["Staging", "open_directory", "replacing", "sync"]
 
 _log = logging.getLogger(__name__)
+_OCCUPIED = {errno.ENOTEMPTY, errno.EEXIST}
 _OPEN_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
@@ -77,8 +78,7 @@ def replacing(path: str | os.PathLike[str], *, overwrite: bool) -> Iterator[Stag
             empty(staging.path)
             os.close(staging.manifest)
             os.close(staging.directory)
-            with contextlib.suppress(OSError):
-                os.rmdir(staging.path)
+            _remove_empty(staging.path)
 
 
 def open_directory(path: str | os.PathLike[str]) -> int:
@@ -89,7 +89,11 @@ def open_directory(path: str | os.PathLike[str]) -> int:
         return os.open(path, _OPEN_DIRECTORY)
     except FileNotFoundError:
         target = os.path.realpath(path)
-        kept = siblings(target, ".old")
+        kept = [
+            path
+            for path in siblings(target, ".old")
+            if os.path.exists(os.path.join(path, MANIFEST))
+        ]
         if not kept:
             raise
         newest = max(kept, key=os.path.getmtime)
@@ -136,8 +140,7 @@ def _parents(folder: str) -> Iterator[None]:
         yield
     except BaseException:
         for folder in reversed(created):
-            with contextlib.suppress(OSError):
-                os.rmdir(folder)
+            _remove_empty(folder)
         raise
 
 
@@ -161,25 +164,24 @@ def _check_target(target: str, overwrite: bool) -> None:
 def _stage(target: str) -> Staging:
     while True:
         path = sibling(target, ".new")
-        os.mkdir(path)
-        try:
-            directory = os.open(path, _OPEN_DIRECTORY)
-        except FileNotFoundError:  # a sweeper was quicker
-            continue
-        try:
-            flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-            manifest = os.open(MANIFEST, flags, 0o666, dir_fd=directory)
-        except BaseException as error:
-            os.close(directory)
-            if isinstance(error, (FileExistsError, FileNotFoundError)):
-                continue
-            with contextlib.suppress(OSError):
-                os.rmdir(path)
-            raise
-        if lock(manifest) is not False:
-            return Staging(path, directory, manifest)
-        os.close(manifest)
-        os.close(directory)
+        with contextlib.ExitStack() as undo:
+            os.mkdir(path)
+            undo.callback(_remove_empty, path)
+            # A sweeper that saw the directory first may have claimed or removed it: then try again.
+            with contextlib.suppress(FileNotFoundError, FileExistsError):
+                directory = os.open(path, _OPEN_DIRECTORY)
+                undo.callback(os.close, directory)
+                flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+                manifest = os.open(MANIFEST, flags, 0o666, dir_fd=directory)
+                if lock(manifest) is not False:
+                    undo.pop_all()
+                    return Staging(path, directory, manifest)
+                os.close(manifest)
+
+
+def _remove_empty(directory: str) -> None:
+    with contextlib.suppress(OSError):
+        os.rmdir(directory)
 
 
 def _publish(staged: str, target: str, overwrite: bool) -> None:
@@ -201,7 +203,7 @@ def _renamed(staged: str, target: str) -> bool:
     try:
         os.rename(staged, target)
     except OSError as error:
-        if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
+        if error.errno in _OCCUPIED:
             return False
         if error.errno in (errno.EBUSY, errno.EXDEV):
             message = "a mount point cannot be replaced, save to a folder inside it"
@@ -224,11 +226,13 @@ def _set_aside(target: str) -> Iterator[None]:
         try:
             yield
         except BaseException:
-            with contextlib.suppress(OSError):
+            try:
                 os.rename(kept, target)
+            except OSError as error:
+                if error.errno in _OCCUPIED:  # by its successor: the failure came later
+                    empty(kept)
             raise
         empty(kept)
     finally:
         os.close(manifest)
-        with contextlib.suppress(OSError):
-            os.rmdir(kept)
+        _remove_empty(kept)

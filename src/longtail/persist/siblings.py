@@ -59,11 +59,12 @@ def sweep(target: str) -> None:
         with contextlib.suppress(
             OSError
         ):  # another sweeper was quicker, or this is not ours to touch
-            manifest = open_manifest(path, create=path.endswith(".new"))
+            manifest = open_manifest(path, create=True)
             try:
                 if not lock(manifest) or not _current(manifest, path) or not _dead(path):
                     continue
-                if path.endswith(".old") and not os.path.lexists(target):
+                whole = os.fstat(manifest).st_size > 0  # and not one whose removal was cut short
+                if path.endswith(".old") and whole and not os.path.lexists(target):
                     os.rename(path, target)
                     continue
                 empty(path)
