@@ -25,7 +25,9 @@ STRATEGIES = ("exchange", "renames")
 
 
 @pytest.fixture(params=STRATEGIES)
-def strategy(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+def strategy(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> str:
     """Both ways of putting a model in place; the first needs a file system that can exchange."""
     if request.param == "renames":
         monkeypatch.setattr(replace, "exchange", lambda first, second: False)
@@ -87,7 +89,7 @@ def test_kill_9_at_random_moments(tmp_path: Path, strategy: str) -> None:
 
 
 def run_killed(path: Path, at: int, monkeypatch: pytest.MonkeyPatch) -> bool:
-    """Saves in a forked child that kills itself at its ``at``-th step; False if it got to the end."""
+    """Saves in a forked child that kills itself at step ``at``; False if it got to the end."""
     child = os.fork()
     if child == 0:
         counting(lambda name, count: os.kill(os.getpid(), signal.SIGKILL), at, monkeypatch)
@@ -102,7 +104,7 @@ def run_killed(path: Path, at: int, monkeypatch: pytest.MonkeyPatch) -> bool:
 def counting(
     act: Callable[[str, int], None], at: int, monkeypatch: pytest.MonkeyPatch, steps: Any = STEPS
 ) -> None:
-    """Wraps the calls a save consists of: the one numbered ``at`` does half of its work, then ``act``."""
+    """Wraps the calls a save consists of: number ``at`` does half of its work, and then ``act``."""
     count = 0
 
     def wrap(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
@@ -158,8 +160,9 @@ def no_space(name: str, count: int) -> None:
 def test_faults_at_every_step_leave_no_litter(
     tmp_path: Path, strategy: str, fault: Callable[[str, int], None], fresh: bool
 ) -> None:
-    """ENOSPC at a write, sync or creation, or Ctrl-C anywhere up to the swap: as if never called."""
-    steps = ("open", "write", "fsync", "mkdir") if fault is no_space else ("write", "fsync", "rename")
+    """ENOSPC where space is needed, or Ctrl-C anywhere up to the swap: as if never called."""
+    needs_space = ("open", "write", "fsync", "mkdir")
+    steps = needs_space if fault is no_space else ("write", "fsync", "rename")
     path = tmp_path / "folder" / "m"
     finished = False
     for at in range(1, 1000):
@@ -223,7 +226,7 @@ print(*sorted(os.listdir(disk)))
 
 
 def test_a_full_disk(tmp_path: Path) -> None:
-    """And with a disk that is full, in a mount namespace of its own, where the machine allows that."""
+    """And with a disk that is full, in a mount namespace of its own, where that is allowed."""
     inside = 'mount -t tmpfs -o size=64k tmpfs "$1" && exec "$2" -c "$3" "$1"'
     unshare = ["unshare", "--mount", "--map-root-user", "sh", "-c"]
     try:

@@ -181,6 +181,7 @@ class NearestNeighbors(Ranker):
 
 def _pack(rows: np.ndarray) -> np.ndarray:
     n, d = rows.shape
-    padded = np.zeros((-(-n // 16) * 16, d), np.float32)
+    n_blocks = -(-n // 16)
+    padded = np.zeros((n_blocks * 16, d), np.float32)
     padded[:n] = rows
-    return np.ascontiguousarray(padded.reshape(-1, 16, d).transpose(0, 2, 1))
+    return np.ascontiguousarray(padded.reshape(n_blocks, 16, d).transpose(0, 2, 1))

@@ -12,9 +12,9 @@ from typing import Any
 from longtail import persist
 from longtail.exceptions import ModelFormatError
 
-__all__ = ["from_state", "load"]
+__all__ = ["TABLE", "from_state", "load"]
 
-_TABLE = {
+TABLE = {
     "nearest-neighbors": "longtail.baselines:NearestNeighbors",
     "popularity": "longtail.baselines:Popularity",
 }
@@ -40,7 +40,7 @@ def load(path: str | os.PathLike[str], *, mmap: bool = True, verify: bool = Fals
 def from_state(state: persist.State) -> Any:
     """The estimator of a state, as for the parts of a composed model."""
     try:
-        module, _, name = _TABLE[state.type].partition(":")
+        module, _, name = TABLE[state.type].partition(":")
     except KeyError:
         raise ModelFormatError(
             f"unknown type of model {state.type!r}: a newer version of longtail may know it"
