@@ -5,6 +5,7 @@
 namespace lt::bind {
 void bind_metrics(nb::module_& m);
 void bind_synthetic(nb::module_& m);
+void bind_neighbors(nb::module_& m);
 void bind_topk(nb::module_& m);
 void bind_xc(nb::module_& m);
 }  // namespace lt::bind
@@ -18,6 +19,7 @@ NB_MODULE(_core, m) {
   m.def("resolve_threads", &resolve_threads);
   lt::bind::bind_metrics(m);
   lt::bind::bind_synthetic(m);
+  lt::bind::bind_neighbors(m);
   lt::bind::bind_topk(m);
   lt::bind::bind_xc(m);
 }

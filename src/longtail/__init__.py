@@ -1,7 +1,7 @@
 """Longtail: extreme multi-label classification, honest about rare labels.
 
-Public names are listed once, below, and loaded on first use, so that ``import longtail`` is quick and never pulls in
-torch or a web framework.
+Public names are listed once, below, and loaded on first use, so that ``import longtail`` is quick
+and never pulls in torch or a web framework.
 """
 
 from __future__ import annotations
@@ -30,13 +30,17 @@ _HOME = {
     "list_datasets": "data",
     "load_dataset": "data",
     "make_longtail": "data",
+    "NearestNeighbors": "baselines",
+    "Popularity": "baselines",
+    "TopK": "data",
+    "load": "models",
     "native_info": "_native",
     "read_xc": "data",
     "register_dataset": "data",
     "train_validation_split": "data",
     "write_xc": "data",
 }
-_ROOMS = {"metrics", "propensity", "data", "exceptions", "persist", "models", "report"}
+_ROOMS = {"baselines", "metrics", "propensity", "data", "exceptions", "persist", "models", "report"}
 
 __all__ = [*_HOME, "__version__", *sorted(_ROOMS)]
 
