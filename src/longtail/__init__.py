@@ -1,7 +1,7 @@
 """Longtail: extreme multi-label classification, honest about rare labels.
 
-Public names are listed once, below, and loaded on first use, so that ``import longtail`` is quick and never pulls in
-torch or a web framework.
+Public names are listed once, below, and loaded on first use, so that ``import longtail`` is quick
+and never pulls in torch or a web framework.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The one door to the compiled core: everything else imports the kernels from here.
 
-Sparse matrices cross as four arguments (``csr_args``); thread counts are resolved once (``n_threads``); long calls take
-a ``progress`` callable, called about ten times a second from the calling thread.
+Sparse matrices cross as four arguments (``csr_args``); thread counts are resolved once
+(``n_threads``); long calls take a ``progress`` callable, called about ten times a second from the
+calling thread.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ core = _core
 
 
 def csr_args(matrix: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
-    """``(indptr int64, indices int32, values float32, n_cols)`` of a canonical CSR matrix, copying only where it must."""
+    """``(indptr int64, indices int32, values float32, n_cols)``, copied only where it must be."""
     return (
         np.ascontiguousarray(matrix.indptr, dtype=np.int64),
         np.ascontiguousarray(matrix.indices, dtype=np.int32),
@@ -28,7 +29,7 @@ def csr_args(matrix: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
 
 
 def n_threads(n_jobs: int | None) -> int:
-    """Number of threads for scikit-learn's ``n_jobs``: None and -1 are all cores, -2 all but one, 0 is refused."""
+    """Threads for scikit-learn's ``n_jobs``: None and -1 are all cores, -2 all but one."""
     if n_jobs is None:
         n_jobs = -1
     if n_jobs == 0:
@@ -37,7 +38,7 @@ def n_threads(n_jobs: int | None) -> int:
 
 
 def native_info() -> dict[str, Any]:
-    """What the compiled core runs on this machine: instruction set in use, the best available, threads."""
+    """What the core runs on here: instruction set in use, the best available, threads."""
     return {
         "isa": _core.active_isa(),
         "best_isa": _core.best_isa(),

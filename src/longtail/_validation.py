@@ -1,8 +1,8 @@
-"""The door: whatever a user passes becomes one canonical form here, once, or is refused with a message that says what to do.
+"""The door: whatever a user passes becomes one canonical form here, once, or is refused.
 
-Features ``X`` become CSR float32 (sorted, no duplicates) or dense C-contiguous float32. Labels ``Y`` become CSR float32
-with values in (0, 1]. The caller's objects are never changed; a matrix already in canonical form is passed through
-without a copy.
+Features ``X`` become CSR float32 (sorted, no duplicates) or dense C-contiguous float32. Labels
+``Y`` become CSR float32 with values in (0, 1]. The caller's objects are never changed; a matrix
+already in canonical form is passed through without a copy.
 """
 
 from __future__ import annotations
@@ -20,14 +20,16 @@ _CHUNK = 1 << 22
 
 
 def as_features(X: Any, *, n_features: int | None = None, name: str = "X") -> Any:
-    """Canonical features: CSR float32 for sparse input, dense float32 otherwise. NaN, inf and wrong width are refused.
+    """Canonical features: CSR float32 for sparse input, dense float32 otherwise.
 
-    Accepts any SciPy sparse matrix or array, NumPy arrays, nested lists of numbers, and data frames (their values).
+    NaN, infinite values and a wrong width are refused. Accepts any SciPy sparse matrix or array,
+    NumPy arrays, nested lists of numbers, and data frames (their values).
     """
     if sp.issparse(X):
         if X.ndim != 2:
             raise ValueError(
-                f"{name} must have two dimensions, got {X.ndim}: use {name}.reshape(1, -1) for one row"
+                f"{name} must have two dimensions, got {X.ndim}: "
+                f"use {name}.reshape(1, -1) for one row"
             )
         X = _canonical_csr(X, name)
         values = X.data
@@ -48,9 +50,10 @@ def as_labels(
 ) -> sp.csr_matrix:
     """Canonical labels: CSR float32, values in (0, 1], explicit zeros dropped.
 
-    Accepts an indicator matrix (sparse, dense array or data frame; values in [0, 1]), a list of lists of label ids
-    (a label listed twice in a row counts once), or a one-dimensional integer array with one label id per row.
-    Duplicate entries of a sparse matrix are summed and refused if the sum is above 1.
+    Accepts an indicator matrix (sparse, dense array or data frame; values in [0, 1]), a list of
+    lists of label ids (a label listed twice in a row counts once), or a one-dimensional integer
+    array with one label id per row. Duplicate entries of a sparse matrix are summed and refused if
+    the sum is above 1.
 
     >>> as_labels([[0, 2], [], [1]]).toarray()
     array([[1., 0., 1.],
@@ -93,7 +96,8 @@ def check_same_rows(n_x: int, n_y: int, x_name: str = "X", y_name: str = "Y") ->
     """Refuses two inputs that should describe the same rows but do not."""
     if n_x != n_y:
         raise ValueError(
-            f"{x_name} has {n_x} rows but {y_name} has {n_y}: they must describe the same rows, in order"
+            f"{x_name} has {n_x} rows but {y_name} has {n_y}: "
+            "they must describe the same rows, in order"
         )
 
 
@@ -107,7 +111,7 @@ def as_k(k: Any, name: str = "k") -> int:
 
 
 def as_seed(random_state: Any) -> int:
-    """A 64-bit seed from None (fresh entropy), an int, a NumPy Generator or a RandomState (one draw is taken)."""
+    """A 64-bit seed from None (fresh entropy), an int, a Generator or a RandomState (one draw)."""
     if random_state is None:
         return int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
     if isinstance(random_state, np.random.Generator):
@@ -141,7 +145,8 @@ def _canonical_csr(matrix: Any, name: str) -> sp.csr_matrix:
         or indptr[-1] > len(indices)
     ):
         raise ValueError(
-            f"{name} is a damaged CSR matrix: its row offsets do not ascend from 0 to the number of entries"
+            f"{name} is a damaged CSR matrix: "
+            "its row offsets do not ascend from 0 to the number of entries"
         )
     if len(indices) and (indices.min() < 0 or indices.max() >= n_cols):
         raise ValueError(
@@ -175,11 +180,13 @@ def _dense(values: Any, name: str) -> np.ndarray:
             array = array.astype(np.float64)
         except (TypeError, ValueError):
             raise TypeError(
-                f"{name} must hold numbers, got {array.dtype}: turn texts into features first (longtail.Tfidf)"
+                f"{name} must hold numbers, got {array.dtype}: "
+                "turn texts into features first (longtail.Tfidf)"
             ) from None
     if array.ndim != 2:
         raise ValueError(
-            f"{name} must have two dimensions, got {array.ndim}: use reshape(1, -1) for a single row"
+            f"{name} must have two dimensions, got {array.ndim}: "
+            "use reshape(1, -1) for a single row"
         )
     with np.errstate(over="ignore"):
         return np.ascontiguousarray(array, dtype=np.float32)
@@ -195,7 +202,7 @@ def _check_finite(values: np.ndarray, name: str) -> None:
 
 
 def _is_label_lists(Y: Any) -> bool:
-    """A sequence whose items are themselves collections (not strings): one list of label ids per row."""
+    """A sequence of collections (not of strings): one list of label ids per row."""
     if isinstance(Y, np.ndarray):
         return Y.dtype == object and Y.ndim == 1
     if hasattr(Y, "dtypes") or hasattr(Y, "__array_interface__"):
@@ -212,17 +219,19 @@ def _labels_from_lists(rows: Iterable[Any], n_labels: int | None, name: str) -> 
         if isinstance(row, (str, bytes)) or not isinstance(row, Iterable):
             if isinstance(row, numbers.Integral):
                 raise TypeError(
-                    f"{name}[{i}] is the number {row}: give one list of label ids per row, or a one-dimensional "
-                    "integer array for one label per row"
+                    f"{name}[{i}] is the number {row}: give one list of label ids per row, "
+                    "or a one-dimensional integer array for one label per row"
                 )
             raise TypeError(
-                f"{name}[{i}] must be a list of label ids, got {row!r}: names need a longtail.Tagger"
+                f"{name}[{i}] must be a list of label ids, got {row!r}: "
+                "names need a longtail.Tagger"
             )
         try:
             ids = {int(label) for label in row if label == int(label) or _refuse(label, i, name)}
         except (TypeError, ValueError):
             raise TypeError(
-                f"{name}[{i}] must hold label ids (whole numbers), got {list(row)[:3]!r}: names need a longtail.Tagger"
+                f"{name}[{i}] must hold label ids (whole numbers), "
+                f"got {list(row)[:3]!r}: names need a longtail.Tagger"
             ) from None
         flat.extend(sorted(ids))
         lengths.append(len(ids))
@@ -232,7 +241,8 @@ def _labels_from_lists(rows: Iterable[Any], n_labels: int | None, name: str) -> 
     width = int(indices.max()) + 1 if n_labels is None and len(indices) else (n_labels or 0)
     if len(indices) and indices.max() >= width:
         raise ValueError(
-            f"{name} holds the label id {indices.max()}, but there are {width} labels (0 to {width - 1})"
+            f"{name} holds the label id {indices.max()}, "
+            f"but there are {width} labels (0 to {width - 1})"
         )
     indptr = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
     return sp.csr_matrix(

@@ -1,7 +1,8 @@
-"""What every estimator shares: parameters after scikit-learn's protocol, saved state, and the ranker's contract.
+"""What every estimator shares: scikit-learn's parameter protocol, saved state, ranking.
 
-The protocol is written here rather than inherited: importing scikit-learn takes longer than most of our commands run, and
-``sklearn.base.clone``, pipelines and grid search need only ``get_params`` and ``set_params``.
+The protocol is written here rather than inherited: importing scikit-learn takes longer than most of
+our commands run, and ``sklearn.base.clone``, pipelines and grid search need only ``get_params`` and
+``set_params``.
 """
 
 from __future__ import annotations
@@ -26,9 +27,10 @@ class NotFittedError(ValueError, AttributeError):
 
 
 class Estimator:
-    """Keyword-only parameters stored by ``__init__``; learned state in attributes whose names end in ``_``.
+    """Keyword-only parameters stored by ``__init__``; learned state in attributes ending in ``_``.
 
-    A subclass sets ``type_tag`` (its name in saved files) and implements ``_get_state`` and ``_set_state``.
+    A subclass sets ``type_tag`` (its name in saved files) and implements ``_get_state`` and
+    ``_set_state``.
     """
 
     type_tag: ClassVar[str]
@@ -49,7 +51,7 @@ class Estimator:
         return out
 
     def set_params(self: Self, **params: Any) -> Self:
-        """Sets parameters by name (``outer__inner`` for nested estimators); unknown names are refused."""
+        """Sets parameters by name (``outer__inner`` where nested); unknown names are refused."""
         known = self._param_names()
         for name, value in params.items():
             head, _, tail = name.partition("__")
@@ -90,7 +92,7 @@ class Estimator:
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet: call fit first")
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Writes the fitted estimator to the directory ``path``, all of it or nothing (see ``longtail.persist``)."""
+        """Writes the fitted estimator to the directory ``path``, all of it or nothing."""
         self._check_fitted()
         persist.save(path, self._get_state(), overwrite=overwrite)
 
@@ -108,16 +110,17 @@ class Estimator:
 
 
 class Ranker(Estimator):
-    """An estimator that ranks labels. Subclasses implement ``_fit(X, Y)`` and ``_predict_topk(X, k)``.
+    """An estimator that ranks labels.
 
-    After ``fit``: ``n_features_in_``, ``n_labels_``.
+    Subclasses implement ``_fit(X, Y)`` and ``_predict_topk(X, k)``. After ``fit``:
+    ``n_features_in_``, ``n_labels_``.
     """
 
     n_features_in_: int
     n_labels_: int
 
     def fit(self: Self, X: Any, Y: Any) -> Self:
-        """Learns from features ``X`` (n, d) and labels ``Y`` (n, L) (see ``longtail._validation`` for what is accepted)."""
+        """Learns from features ``X`` (n, d) and labels ``Y`` (n, L), any form of either."""
         X = as_features(X)
         Y = as_labels(Y, n_rows=X.shape[0])
         if X.shape[0] == 0:
@@ -125,11 +128,12 @@ class Ranker(Estimator):
         if Y.shape[1] == 0:
             raise ValueError("Y has no labels: nothing to learn")
         self._fit(X, Y)  # type: ignore[attr-defined]
-        self.n_features_in_, self.n_labels_ = int(X.shape[1]), int(Y.shape[1])  # type: ignore[attr-defined]
+        self.n_features_in_ = int(X.shape[1])  # type: ignore[attr-defined]
+        self.n_labels_ = int(Y.shape[1])  # type: ignore[attr-defined]
         return self
 
     def predict_topk(self, X: Any, k: int = 5) -> TopK:
-        """The k best labels of each row, best first. ``k`` above the number of labels is padded with -1."""
+        """The k best labels of each row, best first; missing ones are padded with -1."""
         self._check_fitted()
         k = as_k(k)
         X = as_features(X, n_features=self.n_features_in_)
@@ -137,7 +141,7 @@ class Ranker(Estimator):
         return found if found.k == k else _pad(found, k)
 
     def predict(self, X: Any, k: int = 5) -> Any:
-        """The k best labels of each row as a binary CSR matrix, for tools that expect scikit-learn's ``predict``."""
+        """The k best labels of each row as a binary CSR matrix, as scikit-learn's tools expect."""
         return self.predict_topk(X, k).to_csr(binary=True)
 
     def _fit(self, X: Any, Y: Any) -> None:

@@ -14,9 +14,10 @@ __all__ = ["State"]
 class State:
     """Everything needed to build a fitted estimator again.
 
-    ``type``: tag from the table in ``longtail.models``; ``params``: keyword arguments of ``__init__`` (JSON values);
-    ``arrays``: learned arrays by name; ``meta``: small JSON facts (label names, shapes, preprocessing, measurements);
-    ``parts``: states of nested estimators by name.
+    ``type``: tag from the table in ``longtail.models``; ``params``: keyword arguments of
+    ``__init__`` (JSON values); ``arrays``: learned arrays by name; ``meta``: small JSON facts
+    (label names, shapes, preprocessing, measurements); ``parts``: states of nested estimators by
+    name.
     """
 
     type: str
