@@ -39,7 +39,7 @@ $(NATIVE): $(DEPS) CMakeLists.txt cpp/kernels cpp/bindings $(CPP)
 	  echo "The headers of $(PYTHON) are missing. On Debian and Ubuntu: apt install python3-dev." >&2; exit 1; }
 	@echo "Building the native core"
 	@$(PREFIX_PATH) cmake -S . -B build/dev -G Ninja -DLONGTAIL_INPLACE=ON \
-	  -DPython_EXECUTABLE="$(CURDIR)/$(BIN)/python" --log-level=WARNING
+	  -DPython_EXECUTABLE="$(CURDIR)/$(BIN)/python" > /dev/null
 	@$(PREFIX_PATH) cmake --build build/dev -- --quiet
 	@touch $@
 
