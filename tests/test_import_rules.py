@@ -14,7 +14,8 @@ ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "longtail"
 
 # A room may import the rooms that stand before it in the table of the docs, and nothing else.
-TABLE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+TABLE = PAGE.partition("\n| room ")[2].partition("\n\n")[0]
 ORDER = re.findall(r"^\| `(\w+)` +\|", TABLE, re.MULTILINE)
 
 # Packages that take long to import, or may be missing: only inside the function that needs them.
