@@ -54,7 +54,7 @@ check: setup  ## lint, types, formatting, import rules
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/clang-format --dry-run -Werror $(CPP)
-	$(BIN)/python -m pytest tests/test_import_rules.py
+	$(BIN)/python -m pytest tests/test_imports.py
 
 format: setup  ## rewrite the sources in the house format
 	$(BIN)/ruff check --fix .
