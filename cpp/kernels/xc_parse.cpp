@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <condition_variable>
 #include <mutex>
+#include <new>
 #include <string>
 
 #include "kernels/parallel.h"
@@ -156,13 +157,19 @@ void xc_expect(XcParser& parser, int64_t bytes_read, int64_t bytes_in_all) {
   if (bytes_read <= 0 || bytes_in_all <= bytes_read) return;
   XcRows& rows = parser.rows;
   const double factor = 1.02 * static_cast<double>(bytes_in_all) / static_cast<double>(bytes_read);
-  auto expected = [&](int64_t size) { return static_cast<int64_t>(static_cast<double>(size) * factor) + 1; };
-  rows.columns.reserve(expected(rows.columns.size));
-  rows.values.reserve(expected(rows.values.size));
-  if (parser.spec.labelled) rows.labels.reserve(expected(rows.labels.size));
-  const int64_t n_rows = parser.spec.n_rows < 0 ? expected(rows.n_rows()) : parser.spec.n_rows;
-  rows.column_end.reserve(std::min(n_rows, expected(rows.n_rows())));
-  rows.label_end.reserve(std::min(n_rows, expected(rows.n_rows())));
+  auto reserve = [&](auto& array, int64_t most) {
+    const double n = std::min(static_cast<double>(array.size) * factor, static_cast<double>(most));
+    array.reserve(static_cast<int64_t>(n));
+  };
+  try {
+    reserve(rows.columns, bytes_in_all);
+    reserve(rows.values, bytes_in_all);
+    reserve(rows.labels, bytes_in_all);
+    const int64_t n_rows = parser.spec.n_rows < 0 ? bytes_in_all : parser.spec.n_rows;
+    reserve(rows.column_end, n_rows);
+    reserve(rows.label_end, n_rows);
+  } catch (const std::bad_alloc&) {  // the guess may have been wrong: the arrays will grow as they must
+  }
 }
 
 void xc_drop_empty_end(XcRows& rows) {

@@ -58,7 +58,7 @@ struct XcParser {
 // bytes. Within a row, entries are sorted; a label listed twice counts once, values of an index listed twice are added.
 // Empty rows beyond spec.n_rows are dropped. Returns the first error, if any; then the parser is spent.
 std::optional<TextError> xc_parse(XcParser& parser, const char* begin, const char* end, int n_threads,
-                                  int64_t chunk_bytes = 1 << 18);
+                                  int64_t chunk_bytes = 1 << 16);
 
 // Room for as many entries as a text of so many bytes will hold if it goes on as it began. A wrong guess costs nothing
 // but address space.

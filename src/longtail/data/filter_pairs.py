@@ -32,11 +32,11 @@ def read_filter_pairs(
     >>> import tempfile, os
     >>> path = os.path.join(tempfile.mkdtemp(), "filter.txt")
     >>> write_filter_pairs(path, [[0, 7], [3, 1]])
-    >>> read_filter_pairs(path)
-    array([[0, 7],
-           [3, 1]])
+    >>> read_filter_pairs(path).tolist()
+    [[0, 7], [3, 1]]
     """
-    limits = [core.MAX_COLUMNS if n is None else int(n) for n in (n_rows, n_labels)]
+    most = int(core.MAX_COLUMNS)
+    limits = [most if n is None else min(int(n), most) for n in (n_rows, n_labels)]
     parser = core.PairLines(*limits)
     with contextlib.closing(text_blocks(path)) as blocks:
         feed_blocks(path, blocks, parser)

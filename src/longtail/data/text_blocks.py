@@ -24,7 +24,7 @@ from longtail.exceptions import DataFormatError
 
 __all__ = ["Block", "feed_blocks", "next_block", "text_blocks"]
 
-_BLOCK = 1 << 23
+_BLOCK = 1 << 22
 _LONGEST_LINE = 1 << 28
 _SEARCH = 1 << 16
 _LINE_END = ord("\n")
@@ -47,7 +47,7 @@ class Parser(Protocol):
     def feed(self, buffer: np.ndarray, begin: int, end: int, *options: Any) -> Any: ...
 
 
-def text_blocks(path: FilePath, block_bytes: int | None = None) -> Generator[Block, None, None]:
+def text_blocks(path: FilePath, block_bytes: int = _BLOCK) -> Generator[Block, None, None]:
     """Yields the file block by block; a block is valid until the next one is asked for.
 
     The last line gets a line end if it has none, a byte-order mark is skipped, gzip is unpacked.
@@ -56,7 +56,7 @@ def text_blocks(path: FilePath, block_bytes: int | None = None) -> Generator[Blo
     """
     try:
         with open_bytes(path) as file, ThreadPoolExecutor(1) as reader:
-            yield from _blocks(file, reader, block_bytes or _BLOCK)
+            yield from _blocks(file, reader, block_bytes)
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise DataFormatError(f"damaged or truncated gzip data: {error}", path=path) from None
 

@@ -18,7 +18,10 @@ from longtail.exceptions import DataFormatError
 
 __all__ = ["Layout", "parse_file"]
 
-_CHUNK = 1 << 18  # bytes that a worker parses at a time
+_CHUNK = (
+    1 << 16
+)  # bytes that a worker parses at a time: they and what they become stay in its cache
+_BLOCK_PER_THREAD = 1 << 21
 _HEADER_BYTES = 1 << 12
 _MEANING = {"N": "rows", "D": "features", "L": "labels"}
 _READER = {"N D L": "read_xc", "N L": "read_label_matrix"}
@@ -58,6 +61,7 @@ def parse_file(
     widths = tuple(
         _checked_width(width, name) for width, name in zip(widths, layout.header[1:], strict=True)
     )
+    block_bytes = block_bytes or threads * _BLOCK_PER_THREAD
     with contextlib.closing(text_blocks(path, block_bytes)) as blocks:
         block = next_block(path, blocks, line=1)
         counts = None if block is None else _leading_numbers(block, len(layout.header))
