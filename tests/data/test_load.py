@@ -218,6 +218,19 @@ def test_more_that_cannot_be_held_out(tmp_path):
         lt.load_dataset(tmp_path, test_size=0.5)
 
 
+def test_filter_pairs_follow_their_rows(tmp_path):
+    n = 20
+    ds = lt.Dataset(
+        lt.Split(X=np.eye(n), Y=np.arange(n)), train_filter=[[row, row] for row in range(n)] * 2
+    )
+    write_xc_folder(tmp_path, ds)
+    found = lt.load_dataset(tmp_path, test_size=7)
+    for split, pairs in ((found.train, found.train_filter), (found.test, found.test_filter)):
+        # Row i has the label i, and so it does wherever it went.
+        assert len(pairs) == 2 * len(split)
+        assert (split.Y.indices[pairs[:, 0]] == pairs[:, 1]).all()
+
+
 def test_an_empty_table_loads_without_a_warning(tmp_path):
     (tmp_path / "a.csv").write_text("text,labels\n")
     with warnings.catch_warnings():

@@ -29,7 +29,7 @@ __all__ = ["check_separator", "is_missing", "label_names", "text_from"]
 
 # Adjacent Python strings would silently become one name: ['a' 'b'] (printed by NumPy) is refused.
 _ITEM = r"""(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|-?\d+)"""
-_PYTHON_LIST = re.compile(rf"\[\s*(?:{_ITEM}\s*(?:,\s*{_ITEM}\s*)*,?\s*)?\]", re.DOTALL)
+_PYTHON_LIST = re.compile(rf"\[\s*(?:{_ITEM}\s*(?:,\s*{_ITEM}\s*)*(?:,\s*)?)?\]", re.DOTALL)
 
 
 def is_missing(value: Any) -> bool:
@@ -40,11 +40,11 @@ def is_missing(value: Any) -> bool:
 
 
 def text_from(values: Sequence[Any], joiner: str) -> str:
-    """The text of one or more cells, joined; missing ones are left out.
+    """The text of one or more cells, joined; missing and empty ones are left out.
 
     Refuses (ValueError) what is neither a string nor a whole number.
     """
-    present = (value for value in values if isinstance(value, str) or not is_missing(value))
+    present = (value for value in values if not (is_missing(value) or value == ""))
     return joiner.join(v if isinstance(v, str) else _whole_number(v, "a text") for v in present)
 
 

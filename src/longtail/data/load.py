@@ -173,5 +173,12 @@ def _hold_out(dataset: Dataset, test_size: float | int, random_state: Any) -> Da
     chosen = np.zeros(n, bool)
     order = np.random.default_rng(as_seed(random_state)).permutation(n)
     chosen[order[:size]] = True
+    filters = {}
+    if dataset.train_filter is not None:
+        rows, labels = dataset.train_filter.T
+        for field, mine in (("train_filter", ~chosen), ("test_filter", chosen)):
+            new_rows = np.cumsum(mine) - 1
+            keep = mine[rows]
+            filters[field] = np.stack([new_rows[rows[keep]], labels[keep]], axis=1)
     train, test = dataset.train.take(~chosen), dataset.train.take(chosen)
-    return replace(dataset, train=train, test=test, train_filter=None)
+    return replace(dataset, train=train, test=test, **filters)

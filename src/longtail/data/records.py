@@ -68,13 +68,13 @@ def splits_from_records(
         )
     splits = {}
     for split, (texts, flat, ends, unknown) in gathered.items():
-        labels = np.frombuffer(flat, np.int32) if renumber is None else renumber[flat]
+        labels = np.asarray(flat) if renumber is None else renumber[np.asarray(flat)]
         Y = sp.csr_matrix(
-            (np.ones(len(labels), np.float32), labels, np.frombuffer(ends, np.int64)),
+            (np.ones(len(labels), np.float32), labels, np.asarray(ends)),
             shape=(len(texts), len(vocabulary)),
         )
         Y.sort_indices()
-        counts = np.frombuffer(unknown, np.int64)
+        counts = np.asarray(unknown)
         splits[split] = Split(Y=Y, texts=texts, unknown_labels=counts if counts.any() else None)
     return splits, vocabulary
 
