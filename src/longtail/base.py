@@ -10,6 +10,7 @@ from __future__ import annotations
 import difflib
 import inspect
 import os
+from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -176,10 +177,14 @@ class Ranker(Estimator):
 
         A row with fewer than k answers, as when k is above the number of labels, is padded with -1.
         """
+        return self._rank(X, k, self._predict_topk)
+
+    def _rank(self, X: Any, k: int, search: Callable[[Any, int], TopK]) -> TopK:
+        """Checks the arguments, calls ``search(X, k)`` on their canonical form, and pads."""
         self._check_fitted()
         k = as_k(k)
         X = as_features(X, n_features=self.n_features_in_)
-        found = self._predict_topk(X, min(k, self.n_labels_))
+        found = search(X, min(k, self.n_labels_))
         return found if found.k == k else _pad(found, k)
 
     def predict(self, X: Any, k: int = 5) -> Any:
