@@ -5,6 +5,7 @@
 namespace lt::bind {
 void bind_topk(nb::module_& m);
 void bind_linear(nb::module_& m);
+void bind_tree(nb::module_& m);
 }  // namespace lt::bind
 
 NB_MODULE(_core, m) {
@@ -16,4 +17,5 @@ NB_MODULE(_core, m) {
   m.def("resolve_threads", &resolve_threads);
   lt::bind::bind_topk(m);
   lt::bind::bind_linear(m);
+  lt::bind::bind_tree(m);
 }

@@ -13,6 +13,7 @@ __version__ = "0.1.0"
 
 _HOME = {
     "DataFormatError": "exceptions",
+    "LabelTree": "tree",
     "MissingDependencyError": "exceptions",
     "ModelFormatError": "exceptions",
     "TopK": "data",
