@@ -9,6 +9,7 @@ void bind_neighbors(nb::module_& m);
 void bind_topk(nb::module_& m);
 void bind_linear(nb::module_& m);
 void bind_xc(nb::module_& m);
+void bind_tree(nb::module_& m);
 }  // namespace lt::bind
 
 NB_MODULE(_core, m) {
@@ -24,4 +25,5 @@ NB_MODULE(_core, m) {
   lt::bind::bind_topk(m);
   lt::bind::bind_linear(m);
   lt::bind::bind_xc(m);
+  lt::bind::bind_tree(m);
 }

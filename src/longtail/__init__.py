@@ -17,6 +17,7 @@ _HOME = {
     "DirectPropensity": "propensity",
     "JainPropensity": "propensity",
     "JointPropensity": "propensity",
+    "LabelTree": "tree",
     "MissingDependencyError": "exceptions",
     "ModelFormatError": "exceptions",
     "NearestNeighbors": "baselines",
