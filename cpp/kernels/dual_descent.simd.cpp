@@ -171,9 +171,23 @@ void solve_dual(const LaneRows& rows, const LaneTargets& targets, const SolverPa
   }
 }
 
+void harvest(float* weights, int64_t n_rows, int n_lanes, float threshold, void* context,
+             void (*keep)(void* context, int64_t f, int lane, float w)) {
+  const f32x16 zero = {}, limit = splat(threshold);
+  for (int64_t f = 0; f < n_rows; ++f) {
+    const f32x16 w = load(weights + f * kLanes);
+    const i32x16 used = w != zero;
+    if (!any(used)) continue;
+    if (any(used & ((w >= limit) | (w <= -limit))))
+      for (int lane = 0; lane < n_lanes; ++lane)
+        if (w[lane] != 0 && (w[lane] >= threshold || w[lane] <= -threshold)) keep(context, f, lane, w[lane]);
+    store(weights + f * kLanes, zero);
+  }
+}
+
 }  // namespace
 
 extern const LaneKernels lane_kernels;
-const LaneKernels lane_kernels = {dual_scratch, solve_dual};
+const LaneKernels lane_kernels = {dual_scratch, solve_dual, harvest};
 
 }  // namespace lt::LT_ISA

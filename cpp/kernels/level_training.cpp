@@ -25,6 +25,13 @@ struct FreeDeleter {
 class Arena {
  public:
   float* floats(int64_t n) { return static_cast<float*>(bytes(n * 4)); }
+  // Zeros; whoever writes to them puts zeros back.
+  float* zeros(int64_t n) {
+    const int64_t before = size_;
+    float* memory = floats(n);
+    if (size_ != before) std::fill(memory, memory + size_ / 4, 0.0f);
+    return memory;
+  }
   void* bytes(int64_t n) {
     if (n > size_) {
       const size_t wanted = static_cast<size_t>((n + n / 4 + 4095) / 4096 * 4096);
@@ -172,27 +179,28 @@ void solve_block(const LevelData& data, const LevelParams& params, int64_t paren
   alignas(64) float negative_cost[kLanes];
   const LaneRows rows = node.view();
   const LaneTargets targets = block_targets(data, parent, first, n_lanes, node, worker, negative_cost);
-  float* weights = worker.weights.floats((rows.n_features + 1) * kLanes);
-  std::fill(weights, weights + (rows.n_features + 1) * kLanes, 0.0f);
+  float* weights = worker.weights.zeros((rows.n_features + 1) * kLanes);
   const LaneKernels& kernels = LT_DISPATCH(lane_kernels);
   void* scratch = worker.solver.bytes(kernels.dual_scratch(rows));
   kernels.solve_dual(rows, targets, params.solver, mix(params.seed ^ mix(static_cast<uint64_t>(first))), weights,
                      scratch, &status);
 
-  const float threshold = params.threshold;
-  for (int64_t f = 0; f < rows.n_features; ++f)
-    for (int lane = 0; lane < n_lanes; ++lane) {
-      const float w = weights[f * kLanes + lane];
-      if (w != 0 && std::fabs(w) >= threshold) {
-        out.feature.push_back(static_cast<int32_t>(f));
-        out.lane.push_back(static_cast<uint8_t>(lane));
-        out.value.push_back(w);
-      }
-    }
-  for (int lane = 0; lane < n_lanes; ++lane) {
-    const float w = weights[rows.n_features * kLanes + lane];
-    bias[first + lane] = std::fabs(w) >= threshold ? w * params.solver.bias : 0.0f;
-  }
+  const float* bias_weights = weights + rows.n_features * kLanes;
+  for (int lane = 0; lane < n_lanes; ++lane)
+    bias[first + lane] =
+        std::fabs(bias_weights[lane]) >= params.threshold ? bias_weights[lane] * params.solver.bias : 0;
+  struct Context {
+    BlockWeights& out;
+    int64_t bias_row;
+  } context{out, rows.n_features};
+  kernels.harvest(weights, rows.n_features + 1, n_lanes, params.threshold, &context,
+                  [](void* context, int64_t f, int lane, float w) {
+                    auto& [out, bias_row] = *static_cast<Context*>(context);
+                    if (f == bias_row) return;
+                    out.feature.push_back(static_cast<int32_t>(f));
+                    out.lane.push_back(static_cast<uint8_t>(lane));
+                    out.value.push_back(w);
+                  });
 }
 
 // Merges the blocks of one chunk: features by original id, children ascending within a feature.

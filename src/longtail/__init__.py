@@ -27,6 +27,7 @@ _HOME = {
     "Split": "data",
     "TopK": "data",
     "Vocabulary": "data",
+    "XRLinear": "linear",
     "evaluate": "report",
     "list_datasets": "data",
     "load": "models",

@@ -22,6 +22,8 @@ class Case:
 
 
 CASES = [
+    Case("OneVsAll", lt.OneVsAll),
+    Case("XRLinear", lambda **p: lt.XRLinear(**{"tree": lt.LabelTree(leaf=4, branching=2), **p})),
     Case("Popularity", lt.Popularity),
     Case("NearestNeighbors", lambda **p: lt.NearestNeighbors(**{"n_neighbors": 5, **p})),
     Case("NearestNeighbors(uniform)", lambda **p: lt.NearestNeighbors(weights="uniform", **p)),

@@ -54,7 +54,7 @@ class XRLinear(LinearRanker):
     random_state, n_jobs : the same seed gives the same bits for any number of threads
 
     A probabilistic label tree is ``XRLinear(loss="logistic", post_processor="sigmoid")``; Parabel's
-    setting is ``tree=LabelTree(branching=2, max_leaf=100)``, Bonsai's a wide tree with "l1-hinge".
+    setting is ``tree=LabelTree(branching=2)``, Bonsai's a wide tree with "l1-hinge".
 
     After ``fit``: ``tree_``, ``layers_``, ``label_of_leaf_``.
 
@@ -79,7 +79,7 @@ class XRLinear(LinearRanker):
         cost_weights: str | None = None,
         negatives: str = "tfn",
         solver: str = "auto",
-        tolerance: float = 0.3,
+        tolerance: float = 0.5,
         max_iter: int = 100,
         bias: float = 1.0,
         threshold: float = 0.1,
@@ -134,7 +134,7 @@ class XRLinear(LinearRanker):
         layers: list[Layer] = []
         parents = all_rows(X.shape[0])
         for t in range(depth):
-            relevance = tree.node_labels(Y, t, counts=True).tocsc()
+            relevance = tree.node_labels(Y, t, value="sum").tocsc()
             relevance.sort_indices()
             with Progress(f"XRLinear, level {t + 1} of {depth}") as progress:
                 layers.append(
@@ -283,7 +283,7 @@ def default_tree(n_labels: int) -> LabelTree:
         size = 2 ** max(1, round(np.log2(wanted)))
         sizes.insert(0, size)
         wanted = size / 48 if size > 64 else 0
-    return LabelTree(level_sizes=sizes) if sizes else LabelTree(max_leaf=n_labels)
+    return LabelTree(level_sizes=sizes) if sizes else LabelTree(leaf=n_labels)
 
 
 def _copy(tree: LabelTree) -> LabelTree:

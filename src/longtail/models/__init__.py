@@ -15,6 +15,7 @@ from longtail.exceptions import ModelFormatError
 __all__ = ["TABLE", "from_state", "load"]
 
 TABLE = {
+    "xr-linear": "longtail.linear:XRLinear",
     "one-vs-all": "longtail.linear:OneVsAll",
     "nearest-neighbors": "longtail.baselines:NearestNeighbors",
     "popularity": "longtail.baselines:Popularity",
