@@ -36,7 +36,7 @@ from longtail.persist.siblings import (
     sweep,
 )
 
-__all__ = ["Staging", "open_directory", "replacing", "sync"]
+__all__ = ["Staging", "in_motion", "open_directory", "replacing", "sync"]
 
 _log = logging.getLogger(__name__)
 _OCCUPIED = {errno.ENOTEMPTY, errno.EEXIST}
@@ -70,7 +70,7 @@ def replacing(path: str | os.PathLike[str], *, overwrite: bool) -> Iterator[Stag
         staging = _stage(target)
         try:
             yield staging
-            if os.path.isdir(target):
+            with contextlib.suppress(FileNotFoundError):  # the permissions stay as they were
                 os.fchmod(staging.directory, stat.S_IMODE(os.stat(target).st_mode))
             sync(staging.directory)
             _publish(staging.path, target, overwrite)
@@ -101,6 +101,12 @@ def open_directory(path: str | os.PathLike[str]) -> int:
         newest = max(kept, key=os.path.getmtime)
         _log.info("%s is missing, a save was cut short: reading %s", target, newest)
         return os.open(newest, _OPEN_DIRECTORY)
+
+
+def in_motion(path: str | os.PathLike[str]) -> bool:
+    """Whether somebody may be saving to ``path`` at this moment, or it has just appeared."""
+    target = os.path.realpath(path)
+    return os.path.lexists(target) or bool(siblings(target, ".new") or siblings(target, ".old"))
 
 
 def sync(descriptor: int) -> None:
