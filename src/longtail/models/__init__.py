@@ -17,8 +17,13 @@ __all__ = ["TABLE", "from_state", "load"]
 TABLE = {
     "xr-linear": "longtail.linear:XRLinear",
     "one-vs-all": "longtail.linear:OneVsAll",
+    "direct_propensity": "longtail.propensity:DirectPropensity",
+    "fixed_propensity": "longtail.propensity:FixedPropensity",
+    "jain_propensity": "longtail.propensity:JainPropensity",
+    "joint_propensity": "longtail.propensity:JointPropensity",
     "nearest-neighbors": "longtail.baselines:NearestNeighbors",
     "popularity": "longtail.baselines:Popularity",
+    "richards_propensity": "longtail.propensity:RichardsPropensity",
 }
 
 
