@@ -15,6 +15,7 @@ _HOME = {
     "DataFormatError": "exceptions",
     "MissingDependencyError": "exceptions",
     "ModelFormatError": "exceptions",
+    "Tfidf": "features",
     "TopK": "data",
     "native_info": "_native",
 }
