@@ -58,7 +58,7 @@ struct TextAnalyzer {
   TextOptions options;
   Array1<uint8_t> stop_bytes;
   Array1<int64_t> stop_offsets;
-  TermTable stop_words;
+  TermTree stop_words;
 };
 
 TermsView terms_view(const Array1<uint8_t>& bytes, const Array1<int64_t>& offsets) {
@@ -68,6 +68,11 @@ TermsView terms_view(const Array1<uint8_t>& bytes, const Array1<int64_t>& offset
   require(at[0] == 0 && at[n] == static_cast<int64_t>(bytes.shape(0)) && std::is_sorted(at, at + n + 1),
           "offsets must ascend from 0 to the number of bytes");
   return {bytes.data(), at, n};
+}
+
+template <class T>
+std::vector<T> to_vector(const Array1<T>& array) {
+  return {array.data(), array.data() + array.shape(0)};
 }
 
 template <class T>
@@ -95,7 +100,7 @@ struct TfidfTransformer {
   Array1<uint8_t> term_bytes;
   Array1<int64_t> term_offsets;
   Array1<float> weights;
-  TermTable terms;
+  TermTree terms;
   TfidfModel model;
 };
 
@@ -108,22 +113,18 @@ void bind_analyzer(nb::module_& m) {
              Array1<int64_t> stop_offsets) {
             require(analyzer == "word" || analyzer == "char" || analyzer == "char_wb", "unknown analyzer");
             require(1 <= min_n && min_n <= max_n, "n-grams need 1 <= min_n <= max_n");
-            new (self) TextAnalyzer{{}, stop_bytes, stop_offsets, {}};
-            TextOptions& options = self->options;
+            TextOptions options;
             options.analyzer = analyzer == "word"   ? Analyzer::word
                                : analyzer == "char" ? Analyzer::character
                                                     : Analyzer::char_in_word;
             options.min_n = min_n;
             options.max_n = max_n;
             options.lowercase = lowercase;
-            options.chars.pages.assign(pages.data(), pages.data() + pages.shape(0));
-            options.chars.entries.assign(entries.data(), entries.data() + entries.shape(0));
-            options.chars.pool.assign(pool.data(), pool.data() + pool.shape(0));
+            options.chars = {to_vector(pages), to_vector(entries), to_vector(pool)};
             options.chars.check();
-            if (stop_offsets.shape(0) > 1) {
-              self->stop_words = TermTable(terms_view(stop_bytes, stop_offsets));
-              options.stop_words = &self->stop_words;
-            }
+            TermTree stop_words(terms_view(stop_bytes, stop_offsets), 1);
+            new (self) TextAnalyzer{std::move(options), stop_bytes, stop_offsets, std::move(stop_words)};
+            if (stop_offsets.shape(0) > 1) self->options.stop_words = &self->stop_words;
           },
           nb::arg("analyzer"), nb::arg("min_n"), nb::arg("max_n"), nb::arg("lowercase"), nb::arg("pages"),
           nb::arg("entries"), nb::arg("pool"), nb::arg("stop_bytes"), nb::arg("stop_offsets"))
@@ -174,21 +175,21 @@ void bind_transformer(nb::module_& m) {
           "__init__",
           [](TfidfTransformer* self, nb::object analyzer, Array1<uint8_t> term_bytes, Array1<int64_t> term_offsets,
              Array1<float> weights, bool hashing, bool binary, bool sublinear, const std::string& norm) {
-            const TextOptions& options = nb::cast<TextAnalyzer&>(analyzer).options;
-            new (self) TfidfTransformer{analyzer, term_bytes, term_offsets, weights, {}, {}};
-            TfidfModel& model = self->model;
-            model.options = &options;
-            model.weighting = {binary, sublinear, norm_from(norm), weights.data()};
-            require(1 <= weights.shape(0) && weights.shape(0) <= INT32_MAX, "between 1 and 2^31 - 1 columns");
+            require(1 <= weights.shape(0) && weights.shape(0) <= INT32_MAX,
+                    "between 1 and 2^31 - 1 columns are needed");
+            TfidfModel model;
+            model.options = &nb::cast<TextAnalyzer&>(analyzer).options;
             model.n_columns = static_cast<uint32_t>(weights.shape(0));
-            if (hashing) return;
-            const TermsView terms = terms_view(term_bytes, term_offsets);
-            require(terms.n == int64_t{model.n_columns}, "terms and weights differ in number");
-            {
+            model.weighting = {binary, sublinear, norm_from(norm), weights.data()};
+            TermTree terms;
+            if (!hashing) {
+              const TermsView view = terms_view(term_bytes, term_offsets);
+              require(view.n == int64_t{model.n_columns}, "terms and weights differ in number");
               nb::gil_scoped_release nogil;
-              self->terms = TermTable(terms);
+              terms = TermTree(view, model.options->gap());
             }
-            model.terms = &self->terms;
+            new (self) TfidfTransformer{analyzer, term_bytes, term_offsets, weights, std::move(terms), model};
+            if (!hashing) self->model.terms = &self->terms;
           },
           nb::arg("analyzer"), nb::arg("term_bytes"), nb::arg("term_offsets"), nb::arg("weights"), nb::kw_only(),
           nb::arg("hashing"), nb::arg("binary"), nb::arg("sublinear"), nb::arg("norm"))
@@ -210,13 +211,24 @@ void bind_transformer(nb::module_& m) {
           [](const TfidfTransformer& self, nb::str text) {
             std::vector<nb::object> made;
             const TextView view = view_text(text.ptr(), self.model.options->lowercase, made);
-            TextScratch scratch;
-            Buffer<Entry> row;
+            std::unique_ptr<int32_t[]> columns;
+            std::unique_ptr<float[]> values;
             int64_t n = 0;
-            text_row(view, self.model, scratch, row, n);
-            std::unique_ptr<int32_t[]> columns(new int32_t[n]);
-            std::unique_ptr<float[]> values(new float[n]);
-            weigh_row(row.data(), n, self.model.weighting, columns.get(), values.get());
+            const auto work = [&] {
+              TextScratch scratch;
+              Buffer<Entry> row;
+              Buffer<double> spare;
+              text_row(view, self.model, scratch, row, n);
+              columns.reset(new int32_t[n]);
+              values.reset(new float[n]);
+              weigh_row(row.data(), n, self.model.weighting, spare, columns.get(), values.get());
+            };
+            if (view.length < 1 << 16) {
+              work();  // shorter than handing over the lock
+            } else {
+              nb::gil_scoped_release nogil;
+              work();
+            }
             return nb::make_tuple(owned(std::move(columns), n), owned(std::move(values), n));
           },
           nb::arg("text"));

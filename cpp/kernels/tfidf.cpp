@@ -12,9 +12,10 @@ namespace {
 
 constexpr uint32_t kNone = UINT32_MAX;
 
+constexpr int64_t kCharacters = 1 << 17;  // of a block
+
 // Cuts the texts into blocks of about as many characters; the cut depends on the texts alone.
 std::vector<int64_t> cut_blocks(const std::vector<TextView>& texts) {
-  constexpr int64_t kCharacters = 1 << 17;
   std::vector<int64_t> ends{0};
   int64_t size = 0;
   for (size_t i = 0; i < texts.size(); ++i) {
@@ -80,10 +81,10 @@ void fit_vocabulary(const std::vector<TextView>& texts, const TextOptions& optio
     counters[w]->finish();
     counted.push_back(counters[w].get());
   }
-  std::vector<std::vector<uint32_t>> nodes;
+  std::vector<Renumbering> columns;  // at first nodes
   Vocabulary vocabulary;
   {
-    const NgramTree tree = merge(counted, nodes, n_threads, poll);
+    const NgramTree tree = merge(counted, columns, n_threads, poll);
     for (const uint32_t n : tree.n_texts) out.n_seen += n > 0;
     vocabulary = order_terms(tree, options.gap(), fit.pruning, n_threads);
   }
@@ -97,11 +98,15 @@ void fit_vocabulary(const std::vector<TextView>& texts, const TextOptions& optio
   out.term_offsets = std::move(vocabulary.offsets);
   if (!fit.rows) return;
 
-  const std::vector<uint32_t>& column = vocabulary.column;
+  for (Renumbering& renumbering : columns)
+    for (std::vector<uint32_t>* numbers : {&renumbering.words, &renumbering.pairs})
+      parallel_blocks(static_cast<int64_t>(numbers->size()), 1 << 16, n_threads, [&](int64_t begin, int64_t end, int) {
+        for (int64_t i = begin; i < end; ++i) (*numbers)[i] = vocabulary.column[(*numbers)[i]];
+      });
   const int bits = std::bit_width(n_terms);
   each_block(blocks, n_threads, poll, [&](RowBlock& block, int w) {
-    const std::vector<uint32_t>& node = nodes[place[block.worker]];
-    map_rows(block, bits, scratch[w].spare, [&](uint32_t id) { return column[node[id]]; });
+    const Renumbering& column = columns[place[block.worker]];
+    map_rows(block, bits, scratch[w].spare, [&](uint32_t id) { return column[id]; });
   });
   Weighting weighting = fit.weighting;
   weighting.weights = fit.idf ? out.weights.data() : nullptr;
@@ -143,31 +148,29 @@ void fit_hashed(const std::vector<TextView>& texts, const TextOptions& options, 
 TfidfFit fit_tfidf(const std::vector<TextView>& texts, const TextOptions& options, const TfidfFitOptions& fit,
                    int n_threads, const Poll& poll) {
   if (texts.size() >= UINT32_MAX) throw std::length_error("more than 2^32 - 2 texts");
+  int64_t size = 0;
+  for (const TextView& text : texts) size += text.length;
+  if (size < kCharacters) n_threads = 1;  // done before the threads would have started
   TfidfFit out;
-  (fit.n_features ? fit_hashed : fit_vocabulary)(texts, options, fit, n_threads, poll, out);
+  (fit.n_features ? fit_hashed : fit_vocabulary)(texts, options, fit, n_threads, size < kCharacters ? Poll() : poll,
+                                                 out);
   return out;
 }
 
 void text_row(const TextView& text, const TfidfModel& model, TextScratch& scratch, Buffer<Entry>& rows, int64_t& size) {
   tokenize(text, *model.options, scratch.tokens);
-  const uint8_t* bytes = scratch.tokens.text.data();
   const int64_t begin = size;
-  const auto push = [&](int64_t column) {
-    if (model.weighting.weights && model.weighting.weights[column] == 0) return;
+  const auto push = [&](uint32_t column) {
     rows.reserve(size + 1);
-    rows[size++] = make_entry(static_cast<uint32_t>(column), 1);
+    rows[size++] = make_entry(column, 1);
   };
   if (model.terms) {
-    TermTable::Query queries[TermTable::kBatch];
-    int64_t n = 0;
-    for_each_ngram(scratch.tokens, *model.options, [&](int64_t first, int64_t last) {
-      queries[n++] = {first, last, 0};
-      if (n == TermTable::kBatch) model.terms->find_all(bytes, queries, std::exchange(n, 0), push);
-    });
-    model.terms->find_all(bytes, queries, n, push);
+    model.terms->find_all(scratch.tokens, *model.options, scratch.walk, push);
   } else {
+    const uint8_t* bytes = scratch.tokens.text.data();
     for_each_ngram(scratch.tokens, *model.options, [&](int64_t first, int64_t last) {
-      push(hashed_column(bytes + first, last - first, model.n_columns));
+      const uint32_t column = hashed_column(bytes + first, last - first, model.n_columns);
+      if (!model.weighting.weights || model.weighting.weights[column] != 0) push(column);
     });
   }
   size = begin + sort_row(rows.data() + begin, size - begin, std::bit_width(model.n_columns), scratch.spare);

@@ -7,7 +7,7 @@
 //   texts ─ tokenize ─▶ tokens ─ NgramCounter ─▶ rows of numbers ──────────── map_rows, write_csr ─▶ CSR
 //                                     └▶ merge ─▶ NgramTree ─ order_terms ─▶ Vocabulary ─┘
 //
-// Transforming looks each n-gram up in the vocabulary (TermTable), or hashes it to a column; both sort and weigh a row
+// Transforming looks each n-gram up in the vocabulary (TermTree), or hashes it to a column; both sort and weigh a row
 // the same way.
 #pragma once
 
@@ -45,7 +45,7 @@ TfidfFit fit_tfidf(const std::vector<TextView>& texts, const TextOptions& option
 // What is needed to transform.
 struct TfidfModel {
   const TextOptions* options = nullptr;
-  const TermTable* terms = nullptr;  // null in hashing mode
+  const TermTree* terms = nullptr;  // null in hashing mode
   uint32_t n_columns = 0;
   Weighting weighting;
 };
@@ -55,6 +55,7 @@ CsrArrays transform_tfidf(const std::vector<TextView>& texts, const TfidfModel& 
 // What a worker needs from text to text.
 struct TextScratch {
   Tokens tokens;
+  NgramWalk walk;
   Buffer<Entry> spare;
 };
 

@@ -29,8 +29,15 @@ struct NgramTree {
   uint32_t n_nodes() const { return static_cast<uint32_t>(words.size() + pairs.size()); }
 };
 
-// `nodes[c]` becomes, for every node of counter c, its node in the tree.
-NgramTree merge(const std::vector<NgramCounter*>& counters, std::vector<std::vector<uint32_t>>& nodes, int n_threads,
+// What a counter's own numbers stand for: a node of the tree, later a column.
+struct Renumbering {
+  std::vector<uint32_t> words, pairs;
+  uint32_t& operator[](uint32_t id) { return id & kPairBit ? pairs[id & ~kPairBit] : words[id - 1]; }
+  uint32_t operator[](uint32_t id) const { return id & kPairBit ? pairs[id & ~kPairBit] : words[id - 1]; }
+};
+
+// Also gives, for every counter, the node of each of its own.
+NgramTree merge(const std::vector<NgramCounter*>& counters, std::vector<Renumbering>& nodes, int n_threads,
                 const Poll& poll);
 
 }  // namespace lt

@@ -1,5 +1,6 @@
 #include "kernels/tfidf_rows.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <stdexcept>
@@ -65,29 +66,26 @@ int64_t sort_row(Entry* entries, int64_t n, int bits, Buffer<Entry>& spare) {
   return size;
 }
 
-void weigh_row(const Entry* entries, int64_t n, const Weighting& weighting, int32_t* columns, float* values) {
+void weigh_row(const Entry* entries, int64_t n, const Weighting& weighting, Buffer<double>& spare, int32_t* columns,
+               float* values) {
   const std::array<double, kLogs>& logs = sublinear_tf();
-  const auto value = [&](Entry entry) {
-    const uint32_t times = entry_times(entry);
-    const double tf = weighting.binary       ? 1.0
-                      : !weighting.sublinear ? static_cast<double>(times)
-                      : times < kLogs        ? logs[times]
-                                             : 1 + std::log(static_cast<double>(times));
-    return weighting.weights ? tf * weighting.weights[entry_id(entry)] : tf;
-  };
-  // In double precision, and values kept as float only once they are final: twice through the row.
-  double sum = 0;
-  if (weighting.norm == Norm::l2) {
-    for (int64_t i = 0; i < n; ++i) sum += value(entries[i]) * value(entries[i]);
-    sum = std::sqrt(sum);
-  } else if (weighting.norm == Norm::l1) {
-    for (int64_t i = 0; i < n; ++i) sum += value(entries[i]);
-  }
-  const double scale = sum > 0 ? 1 / sum : 1;
+  spare.reserve(n);
+  double sum = 0, squares = 0;
   for (int64_t i = 0; i < n; ++i) {
-    columns[i] = static_cast<int32_t>(entry_id(entries[i]));
-    values[i] = static_cast<float>(value(entries[i]) * scale);
+    const uint32_t times = entry_times(entries[i]), column = entry_id(entries[i]);
+    double value = weighting.binary       ? 1.0
+                   : !weighting.sublinear ? static_cast<double>(times)
+                   : times < kLogs        ? logs[times]
+                                          : 1 + std::log(static_cast<double>(times));
+    if (weighting.weights) value *= weighting.weights[column];
+    columns[i] = static_cast<int32_t>(column);
+    spare[i] = value;
+    sum += value;
+    squares += value * value;
   }
+  const double norm = weighting.norm == Norm::l2 ? std::sqrt(squares) : weighting.norm == Norm::l1 ? sum : 1.0;
+  const double scale = norm > 0 ? 1 / norm : 1;
+  for (int64_t i = 0; i < n; ++i) values[i] = static_cast<float>(spare[i] * scale);
 }
 
 CsrArrays write_csr(std::vector<RowBlock>& blocks, const Weighting& weighting, int n_threads, const Poll& poll) {
@@ -103,14 +101,16 @@ CsrArrays write_csr(std::vector<RowBlock>& blocks, const Weighting& weighting, i
   out.indices.reset(new int32_t[first_entry[n_blocks]]);  // not cleared: the workers write, and touch, it first
   out.values.reset(new float[first_entry[n_blocks]]);
   out.indptr[0] = 0;
+  std::vector<Buffer<double>> spare(std::max(n_threads, 1));
   const bool done = parallel_for(
       n_blocks, n_threads,
-      [&](int64_t b, int) {
+      [&](int64_t b, int worker) {
         RowBlock& block = blocks[b];
         int64_t begin = 0, row = first_row[b];
         for (const int64_t end : block.ends) {
           const int64_t at = first_entry[b] + begin;
-          weigh_row(block.entries.data() + begin, end - begin, weighting, &out.indices[at], &out.values[at]);
+          weigh_row(block.entries.data() + begin, end - begin, weighting, spare[worker], &out.indices[at],
+                    &out.values[at]);
           out.indptr[++row] = first_entry[b] + end;
           begin = end;
         }

@@ -48,7 +48,8 @@ void map_rows(RowBlock& block, int bits, Buffer<Entry>& spare, ToColumn&& to_col
 }
 
 // Writes the columns and values of a sorted row.
-void weigh_row(const Entry* entries, int64_t n, const Weighting& weighting, int32_t* columns, float* values);
+void weigh_row(const Entry* entries, int64_t n, const Weighting& weighting, Buffer<double>& spare, int32_t* columns,
+               float* values);
 
 // The rows of all blocks as one sparse matrix. Frees the blocks as it goes.
 struct CsrArrays {

@@ -35,8 +35,6 @@ uint8_t* put_utf8(uint8_t* out, uint32_t c) {
   return out;
 }
 
-int64_t utf8_length(uint8_t first) { return first < 0x80 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4; }
-
 // Calls put(character, flags) for what `code` becomes.
 template <class Put>
 inline void fold_one(uint32_t code, const CharTable& table, Put&& put) {
@@ -146,7 +144,7 @@ void words(const TextView& text, const TextOptions& options, Tokens& out) {
     const uint8_t* word = bytes + out.edges[e];
     const int64_t length = out.edges[e + 1] - out.edges[e];
     if (length <= 4 && length == utf8_length(*word)) continue;  // a single character
-    if (options.stop_words && options.stop_words->find(word, length) >= 0) continue;
+    if (options.stop_words && options.stop_words->find_token(word, length) != TermTree::kNone) continue;
     uint8_t* to = out.text.data() + end;
     std::memcpy(to, word, 16);  // most words are shorter: one fixed copy is cheaper than the exact one
     if (length > 16) std::memcpy(to + 16, word + 16, length - 16);

@@ -18,7 +18,7 @@
 
 namespace lt {
 
-class TermTable;
+class TermTree;
 
 struct TextView {
   const void* data = nullptr;
@@ -42,10 +42,10 @@ enum class Analyzer { word, character, char_in_word };
 
 struct TextOptions {
   Analyzer analyzer = Analyzer::word;
-  int64_t min_n = 1, max_n = 1;           // lengths of the n-grams, in tokens
-  bool lowercase = true;                  // what CharTable does to ASCII
-  CharTable chars;                        //
-  const TermTable* stop_words = nullptr;  // tokens to leave out (word analyser)
+  int64_t min_n = 1, max_n = 1;          // lengths of the n-grams, in tokens
+  bool lowercase = true;                 // what CharTable does to ASCII
+  CharTable chars;                       //
+  const TermTree* stop_words = nullptr;  // tokens to leave out (word analyser)
 
   int64_t gap() const { return analyzer == Analyzer::word ? 1 : 0; }  // bytes between the tokens of an n-gram
 };
@@ -97,6 +97,8 @@ struct Tokens {
   Buffer<uint8_t> folded;  // scratch
   Buffer<int64_t> edges;   // scratch
 };
+
+inline int64_t utf8_length(uint8_t first) { return first < 0x80 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4; }
 
 // Replaces `out` by the tokens of `text`. Throws std::length_error for a text of 2^32 n-grams or more.
 void tokenize(const TextView& text, const TextOptions& options, Tokens& out);

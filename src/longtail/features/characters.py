@@ -1,16 +1,17 @@
 """What every character is and becomes, asked of ``str``, ``re`` and ``unicodedata`` themselves.
 
-The tokeniser in the core must see characters exactly as Python does: ``\\w`` and ``\\s`` of ``re``, ``str.lower``, and
-the accent stripping of scikit-learn. Rather than carry a second Unicode database, which would disagree with the running
-interpreter sooner or later, the table is read off the interpreter once (in a few milliseconds) and kept.
+The tokeniser in the core must see characters exactly as Python does: ``\\w`` and ``\\s`` of ``re``,
+``str.lower``, and the accent stripping of scikit-learn. Rather than carry a second Unicode
+database, which would disagree with the running interpreter sooner or later, the table is read off
+the interpreter once (in some milliseconds) and kept.
 
     entry = entries[256 * pages[code >> 8] + (code & 255)]
-    bits 0-20   the character it becomes, as a distance: (code + distance) mod 2^21
-                or, if EXPANDS, a position in ``pool``: a count, then that many results (character and flags)
-    WORD, SPACE whether the result matches ``\\w``, ``\\s``
+    bits 0-20    what the character becomes, as a distance: (code + distance) mod 2^21;
+                 or, with EXPANDS, a position in ``pool``: a count, then so many characters
+    WORD, SPACE  whether the result matches ``\\w``, ``\\s`` (in ``pool`` as well)
 
-One rule of ``str.lower`` needs context: capital sigma becomes ``ς`` at the end of a word. Texts that hold one are passed
-through ``str.lower`` by the caller; here sigma is mapped as if it stood alone.
+One rule of ``str.lower`` needs context: capital sigma becomes ``ς`` at the end of a word. The
+binding passes texts that hold one through ``str.lower``; here sigma is mapped as if it stood alone.
 """
 
 from __future__ import annotations
@@ -28,18 +29,18 @@ EXPANDS, WORD, SPACE = 1 << 21, 1 << 22, 1 << 23
 _MASK = (1 << 21) - 1
 _PAGE = 256
 _N_CODES = 0x110000
-# Nothing at or above this is a letter, a digit or a space, has a case or is decomposed: unassigned planes, tags,
-# variation selectors, private use. A test checks it against the running interpreter.
+# Nothing from here on is a letter, a digit or a space, has a case or is decomposed: unassigned
+# planes, tags, variation selectors, private use. A test asks the running interpreter.
 _QUIET = 0x40000
 
 
 def strip_accents_unicode(text: str) -> str:
-    """Compatibility decomposition (NFKD) without the combining marks: ``"ﬁancé"`` to ``"fiance"``."""
+    """Compatibility decomposition (NFKD) without combining marks: ``"ﬁancé"`` to ``"fiance"``."""
     return "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
 
 
 def strip_accents_ascii(text: str) -> str:
-    """Compatibility decomposition (NFKD), of which only ASCII is kept: ``"naïve 東京"`` to ``"naive "``."""
+    """What is ASCII in the compatibility decomposition (NFKD): ``"naïve 東京"`` to ``"naive "``."""
     return unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode("ascii")
 
 
@@ -54,7 +55,7 @@ _STRIP: dict[str | None, Callable[[str], str]] = {
 def character_table(
     lowercase: bool, strip_accents: str | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """``(pages uint16 (4352,), entries uint32 (256 * n_pages,), pool uint32)`` for one way to fold text."""
+    """``(pages uint16 (4352,), entries uint32 (256 * n_pages,), pool uint32)``: see above."""
     strip = _STRIP[strip_accents]
 
     def fold(text: str) -> str:
@@ -95,7 +96,7 @@ def character_table(
 
 
 def _changes(text: str, fold: Callable[[str], str]) -> Iterator[tuple[int, int, str]]:
-    """``(start, stop, folded)`` of what ``fold`` changes: single characters, or whole pages that vanish.
+    """``(start, stop, folded)`` of what ``fold`` changes: characters, or whole pages that vanish.
 
     Pages that stay as they are, most of them, cost one call.
     """

@@ -1,4 +1,4 @@
-"""What ``Tfidf`` accepts: parameters and texts checked once, at the door, in the form the core takes them."""
+"""What ``Tfidf`` accepts: parameters and texts, checked at the door."""
 
 from __future__ import annotations
 
@@ -52,7 +52,8 @@ class TfidfParams:
             raise ValueError(f"n_features must be below 2^31, got {values['n_features']}")
         if values["n_features"] is not None and values["max_features"] is not None:
             raise ValueError(
-                "max_features chooses from a vocabulary, and hashing (n_features) keeps none: give one of the two"
+                "max_features chooses from a vocabulary, and hashing (n_features) keeps none: "
+                "give one of the two"
             )
         values["ngram_range"] = _ngram_range(values["ngram_range"])
         values["min_df"] = _df("min_df", values["min_df"])
@@ -71,8 +72,9 @@ class TfidfParams:
         )
         if high < low:
             raise ValueError(
-                f"min_df={self.min_df} asks for terms of at least {low:g} texts and max_df={self.max_df} for terms of "
-                f"at most {high:g} (there are {n_texts} texts): no term can be both"
+                f"min_df={self.min_df} asks for terms of at least {low:g} texts and "
+                f"max_df={self.max_df} for terms of at most {high:g} (there are {n_texts} texts): "
+                "lower min_df or raise max_df"
             )
         return low, high
 
@@ -89,7 +91,7 @@ def check_texts(texts: Iterable[str]) -> list[Any]:
         raise TypeError("texts must be a list of str, got a single string: wrap it, as in [text]")
     if isinstance(texts, (Mapping, AbstractSet)):
         raise TypeError(
-            f"texts must be a list of str, got a {type(texts).__name__}: its order is not that of your labels"
+            f"texts must be a list of str, got a {type(texts).__name__}, which has no order of rows"
         )
     if getattr(texts, "ndim", 1) != 1:
         raise ValueError(
@@ -123,12 +125,13 @@ def _df(name: str, value: Any) -> int | float:
             raise ValueError(f"{name} as a number of texts must be at least 1, got {value}")
         return int(value)
     if isinstance(value, numbers.Real) and not isinstance(value, bool):
-        if not 0 <= value <= 1:
+        part = float(value)
+        if not 0 <= part <= 1:
             raise ValueError(
-                f"{name} as a part of the texts must lie in [0, 1], got {value}: "
+                f"{name} as a part of the texts must lie in [0, 1], got {part}: "
                 "a number of texts is given as an int"
             )
-        return float(value)
+        return part
     raise TypeError(f"{name} must be an int (texts) or a float (part of them), got {value!r}")
 
 
