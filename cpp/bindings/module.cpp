@@ -4,7 +4,11 @@
 
 namespace lt::bind {
 void bind_tfidf(nb::module_& m);
+void bind_metrics(nb::module_& m);
+void bind_synthetic(nb::module_& m);
+void bind_neighbors(nb::module_& m);
 void bind_topk(nb::module_& m);
+void bind_xc(nb::module_& m);
 }  // namespace lt::bind
 
 NB_MODULE(_core, m) {
@@ -15,5 +19,9 @@ NB_MODULE(_core, m) {
   m.def("set_isa", [](const std::string& name) { set_isa(isa_from_name(name.c_str())); });
   m.def("resolve_threads", &resolve_threads);
   lt::bind::bind_tfidf(m);
+  lt::bind::bind_metrics(m);
+  lt::bind::bind_synthetic(m);
+  lt::bind::bind_neighbors(m);
   lt::bind::bind_topk(m);
+  lt::bind::bind_xc(m);
 }
