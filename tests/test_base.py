@@ -55,6 +55,19 @@ def test_unknown_parameters_suggest_the_known() -> None:
         lt.Popularity(n_neighbors=3)
 
 
+class Rule(Estimator):
+    def __init__(self, metric: str, *, k: int = 5) -> None:
+        self.metric = metric
+        self.k = k
+
+
+def test_a_parameter_may_be_positional_where_it_says_so() -> None:
+    assert Rule("macro_f1", k=3).get_params() == {"metric": "macro_f1", "k": 3}
+    assert repr(Rule("macro_f1")) == "Rule(metric='macro_f1')"
+    with pytest.raises(TypeError, match="by name"):
+        Rule("macro_f1", 3)  # type: ignore[misc]
+
+
 def test_nested_estimators_are_cloned() -> None:
     from sklearn.base import clone
 

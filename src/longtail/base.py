@@ -29,7 +29,7 @@ class NotFittedError(ValueError, AttributeError):
 
 
 class Estimator:
-    """Keyword-only parameters stored by ``__init__``; learned state in attributes ending in ``_``.
+    """Parameters stored by ``__init__``; learned state in attributes whose names end in ``_``.
 
     ``__init__`` stores its arguments under their own names and does nothing else; ``fit`` checks
     them. A subclass sets ``type_tag`` (its name in saved files, listed in ``longtail.models``) and
@@ -38,18 +38,21 @@ class Estimator:
 
     type_tag: ClassVar[str]
     _defaults: ClassVar[dict[str, Any]] = {}  # parameters of __init__ by name, in order
+    _n_positional: ClassVar[int] = 0  # how many of them may come without a name
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         signature = inspect.signature(cls.__init__)
-        own = [p for p in signature.parameters.values() if p.kind is p.KEYWORD_ONLY]
+        named = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        own = [p for p in list(signature.parameters.values())[1:] if p.kind in named]
         cls._defaults = {p.name: p.default for p in own}
+        cls._n_positional = sum(p.kind is p.POSITIONAL_OR_KEYWORD for p in own)
         # So that help() and editors show the parameters, and not those of __new__ below.
         cls.__signature__ = signature.replace(parameters=own)  # type: ignore[attr-defined]
 
     def __new__(cls, *args: Any, **params: Any) -> Any:
-        """Refuses unknown and positional parameters with a message that names the known ones."""
-        if args:
+        """Refuses unknown and unnamed parameters with a message that names the known ones."""
+        if len(args) > cls._n_positional:
             raise TypeError(
                 f"{cls.__name__} takes its parameters by name: write {cls.__name__}(name=value)"
             )

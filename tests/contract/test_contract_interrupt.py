@@ -26,7 +26,7 @@ def test_ctrl_c(case: Case) -> None:
     try:
         for _ in ("fit", "predict"):
             assert process.stdout.readline() == "working\n"
-            time.sleep(0.4)
+            time.sleep(1.0)  # so that it is in the middle of a call
             sent = time.time()
             process.send_signal(signal.SIGINT)
             word, when = process.stdout.readline().split()

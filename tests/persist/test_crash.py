@@ -253,6 +253,38 @@ def test_siblings_of_the_living_are_left_alone(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["m"]
 
 
+@pytest.mark.parametrize("moment", ["mkdir", "create", "lock"])
+def test_a_sweeper_at_the_wrong_moment(
+    tmp_path: Path, moment: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that comes before the writer holds its lock takes its sibling; it starts again."""
+    path = tmp_path / "m"
+    swept = []
+
+    def sweeping(original: Callable[..., Any], when: Callable[..., bool]) -> Callable[..., Any]:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if moment == "mkdir":
+                original(*args, **kwargs)
+            if not swept and when(*args):
+                swept.append(True)
+                replace.sweep(str(path))
+                assert os.listdir(tmp_path) == []
+            return None if moment == "mkdir" else original(*args, **kwargs)
+
+        return call
+
+    if moment == "lock":  # the manifest is there, but not locked yet
+        monkeypatch.setattr(replace, "lock", sweeping(replace.lock, lambda *args: True))
+    elif moment == "create":
+        creating = sweeping(os.open, lambda name, *args: name == "manifest.json")
+        monkeypatch.setattr(os, "open", creating)
+    else:
+        monkeypatch.setattr(os, "mkdir", sweeping(os.mkdir, lambda *args: True))
+    save(path, small_state(4))
+    assert swept and whole(path) == 4
+    assert os.listdir(tmp_path) == ["m"]
+
+
 @pytest.mark.parametrize("content", ["empty", "half", "stranger"])
 def test_siblings_of_the_dead_are_swept(tmp_path: Path, content: str) -> None:
     path = tmp_path / "m"

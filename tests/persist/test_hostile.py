@@ -117,7 +117,7 @@ def _places(node: Any, path: tuple = ()) -> list[tuple]:
 
 @given(data=st.data())
 @settings(
-    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 def test_any_forged_manifest_is_refused_or_harmless(data: st.DataObject, tmp_path: Path) -> None:
     """With a right checksum and any value changed, dropped or added: refused, or a model."""

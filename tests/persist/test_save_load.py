@@ -15,7 +15,7 @@ from hypothesis.extra import numpy as hnp
 from model_files import read_manifest, same, small_state
 
 from longtail.exceptions import ModelFormatError
-from longtail.persist import State, load, save
+from longtail.persist import State, load, replace, save
 from longtail.persist.arrays import DTYPES
 
 
@@ -251,8 +251,13 @@ def test_nothing_there(tmp_path: Path) -> None:
         load(tmp_path)
 
 
-def test_readers_and_writers_do_not_disturb_each_other(tmp_path: Path) -> None:
-    """Two threads replace a model while two read it: every read sees one whole model."""
+@pytest.mark.parametrize("strategy", ["exchange", "renames"])
+def test_readers_and_writers_do_not_disturb_each_other(
+    tmp_path: Path, strategy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three threads replace a model while two read it: every read sees one whole model."""
+    if strategy == "renames":
+        monkeypatch.setattr(replace, "exchange", lambda first, second: False)
     save(tmp_path / "m", small_state(0))
     stop = threading.Event()
     faults: list[BaseException] = []
@@ -271,7 +276,7 @@ def test_readers_and_writers_do_not_disturb_each_other(tmp_path: Path) -> None:
     def write(start: int) -> None:
         save(tmp_path / "m", small_state(start), overwrite=True)
 
-    works = [read, read, lambda: write(1), lambda: write(2)]
+    works = [read, read, lambda: write(1), lambda: write(2), lambda: write(3)]
     threads = [threading.Thread(target=guarded, args=(work,)) for work in works]
     for thread in threads:
         thread.start()

@@ -15,8 +15,13 @@ from longtail.exceptions import ModelFormatError
 __all__ = ["TABLE", "from_state", "load"]
 
 TABLE = {
+    "direct_propensity": "longtail.propensity:DirectPropensity",
+    "fixed_propensity": "longtail.propensity:FixedPropensity",
+    "jain_propensity": "longtail.propensity:JainPropensity",
+    "joint_propensity": "longtail.propensity:JointPropensity",
     "nearest-neighbors": "longtail.baselines:NearestNeighbors",
     "popularity": "longtail.baselines:Popularity",
+    "richards_propensity": "longtail.propensity:RichardsPropensity",
 }
 
 

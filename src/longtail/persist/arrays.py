@@ -156,12 +156,13 @@ def _read_all(descriptor: int, size: int, name: str) -> np.ndarray:
     raw = np.empty(size + _ALIGN, np.uint8)
     start = -raw.ctypes.data % _ALIGN
     raw = raw[start : start + size]
-    view = raw.data
-    while len(view):
-        got = os.readv(descriptor, [view[:_CHUNK]])
-        if got == 0:
-            raise ModelFormatError(f"{name} became shorter while it was read")
-        view = view[got:]
+    done = 0
+    with open(descriptor, "rb", buffering=0, closefd=False) as file:
+        while done < size:
+            got = file.readinto(raw.data[done : done + _CHUNK])
+            if not got:
+                raise ModelFormatError(f"{name} became shorter while it was read")
+            done += got
     return raw
 
 

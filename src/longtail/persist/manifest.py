@@ -26,7 +26,7 @@ VERSION = 1
 
 _NAME = re.compile(r"[A-Za-z0-9_]{1,80}", re.ASCII)
 _FILE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.]{0,200}\.npy", re.ASCII)
-_TAG = re.compile(r"[a-z0-9-]{1,80}", re.ASCII)
+_TAG = re.compile(r"[a-z0-9_-]{1,80}", re.ASCII)
 _HEX = re.compile(r"[0-9a-f]{64}", re.ASCII)
 _TAIL = re.compile(rb',\n "checksum": "([0-9a-f]{64})"\n\}\n')
 _TAIL_BYTES = len(',\n "checksum": ""\n}\n') + 64
@@ -67,7 +67,9 @@ def _node(state: State, prefix: str, slots: list[Slot], depth: int) -> dict[str,
     if depth > _DEEPEST:
         raise ValueError(f"parts are nested more than {_DEEPEST} deep")
     if not isinstance(state.type, str) or not _TAG.fullmatch(state.type):
-        raise ValueError(f"type tag {state.type!r} must be lower-case letters, digits and dashes")
+        raise ValueError(
+            f"type tag {state.type!r} must be lower-case letters, digits, dashes and underscores"
+        )
     for name in (*state.arrays, *state.parts):
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             raise ValueError(

@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from longtail.persist.exchange import exchange
 from longtail.persist.manifest import MANIFEST
 from longtail.persist.siblings import (
+    current,
     empty,
     foreign,
     lock,
@@ -35,7 +36,7 @@ from longtail.persist.siblings import (
     sweep,
 )
 
-__all__ = ["Staging", "open_directory", "replacing", "sync"]
+__all__ = ["Staging", "in_motion", "open_directory", "replacing", "sync"]
 
 _log = logging.getLogger(__name__)
 _OCCUPIED = {errno.ENOTEMPTY, errno.EEXIST}
@@ -63,12 +64,13 @@ def replacing(path: str | os.PathLike[str], *, overwrite: bool) -> Iterator[Stag
     """
     target = os.path.realpath(path)  # a link to a model is written through, not replaced
     sweep(target)
-    _check_target(target, overwrite)
+    while not _may_replace(target, overwrite):
+        pass
     with _parents(os.path.dirname(target)):
         staging = _stage(target)
         try:
             yield staging
-            if os.path.isdir(target):
+            with contextlib.suppress(FileNotFoundError):  # the permissions stay as they were
                 os.fchmod(staging.directory, stat.S_IMODE(os.stat(target).st_mode))
             sync(staging.directory)
             _publish(staging.path, target, overwrite)
@@ -97,8 +99,14 @@ def open_directory(path: str | os.PathLike[str]) -> int:
         if not kept:
             raise
         newest = max(kept, key=os.path.getmtime)
-        _log.warning("%s is missing, as after a crash during a save; reading %s", target, newest)
+        _log.info("%s is missing, a save was cut short: reading %s", target, newest)
         return os.open(newest, _OPEN_DIRECTORY)
+
+
+def in_motion(path: str | os.PathLike[str]) -> bool:
+    """Whether somebody may be saving to ``path`` at this moment, or it has just appeared."""
+    target = os.path.realpath(path)
+    return os.path.lexists(target) or bool(siblings(target, ".new") or siblings(target, ".old"))
 
 
 def sync(descriptor: int) -> None:
@@ -144,14 +152,18 @@ def _parents(folder: str) -> Iterator[None]:
         raise
 
 
-def _check_target(target: str, overwrite: bool) -> None:
+def _may_replace(target: str, overwrite: bool) -> bool:
+    """True if ``target`` is free or may go, an error if it must stay, False to ask again."""
     if os.path.dirname(target) == target or target == os.path.realpath(os.curdir):
         raise ValueError(f"{target} cannot become a model: name a folder inside it")
     if not os.path.lexists(target):
-        return
-    if not os.path.isdir(target):
-        raise FileExistsError(f"{target} is a file: a model is saved to a directory")
-    other = foreign(target)
+        return True
+    try:
+        other = foreign(target)
+    except NotADirectoryError:
+        raise FileExistsError(f"{target} is a file: a model is saved to a directory") from None
+    except FileNotFoundError:  # another save replaces it at this moment
+        return False
     if other:
         raise FileExistsError(
             f"{target} is not empty and holds {other!r}, which is not part of a model: "
@@ -159,6 +171,7 @@ def _check_target(target: str, overwrite: bool) -> None:
         )
     if other == "" and not overwrite:
         raise FileExistsError(f"{target} holds a model: pass overwrite=True to replace it")
+    return True
 
 
 def _stage(target: str) -> Staging:
@@ -173,10 +186,10 @@ def _stage(target: str) -> Staging:
                 undo.callback(os.close, directory)
                 flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
                 manifest = os.open(MANIFEST, flags, 0o666, dir_fd=directory)
-                if lock(manifest) is not False:
+                undo.callback(os.close, manifest)
+                if lock(manifest) is not False and current(manifest, path):
                     undo.pop_all()
                     return Staging(path, directory, manifest)
-                os.close(manifest)
 
 
 def _remove_empty(directory: str) -> None:
@@ -189,7 +202,8 @@ def _publish(staged: str, target: str, overwrite: bool) -> None:
     with contextlib.ExitStack() as moved:
         while not _renamed(staged, target):
             with contextlib.suppress(FileNotFoundError):  # another save is moving it: try again
-                _check_target(target, overwrite)  # it may have changed while we were writing
+                if not _may_replace(target, overwrite):  # it may have changed while we were writing
+                    continue
                 if exchange(staged, target):
                     break
                 moved.enter_context(_set_aside(target))

@@ -18,12 +18,13 @@ import hashlib
 import os
 import platform
 import secrets
+import stat
 import time
 import zlib
 
 from longtail.persist.manifest import FORMAT, MANIFEST
 
-__all__ = ["empty", "foreign", "lock", "open_manifest", "sibling", "siblings", "sweep"]
+__all__ = ["current", "empty", "foreign", "lock", "open_manifest", "sibling", "siblings", "sweep"]
 
 _HARMLESS = {".DS_Store"}
 _ABANDONED = (
@@ -61,7 +62,7 @@ def sweep(target: str) -> None:
         ):  # another sweeper was quicker, or this is not ours to touch
             manifest = open_manifest(path, create=True)
             try:
-                if not lock(manifest) or not _current(manifest, path) or not _dead(path):
+                if not lock(manifest) or not current(manifest, path) or not _dead(path):
                     continue
                 whole = os.fstat(manifest).st_size > 0  # and not one whose removal was cut short
                 if path.endswith(".old") and whole and not os.path.lexists(target):
@@ -107,29 +108,42 @@ def empty(directory: str) -> None:
 
 
 def foreign(directory: str) -> str | None:
-    """Name of something that is not part of a model; "" if everything is; None if the directory is
-    empty.
+    """Name of something that is not part of a model; "" if all is; None if the directory is empty.
+
+    Raises ``FileNotFoundError`` if the directory is gone, also if it goes while we look.
     """
-    with os.scandir(directory) as found:
-        entries = sorted(found, key=lambda entry: entry.name)
-    if not entries:
-        return None
-    for entry in entries:
-        if not _belongs(entry.name) or not entry.is_file(follow_symlinks=False):
-            return entry.name
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        with open(os.path.join(directory, MANIFEST), "rb") as file:
-            known = f'"format": "{FORMAT}"'.encode() in file.read(100)
+        names = sorted(os.listdir(descriptor))
+        for name in names:
+            mode = os.stat(name, dir_fd=descriptor, follow_symlinks=False).st_mode
+            if not _belongs(name) or not stat.S_ISREG(mode):
+                return name
+        if names and not _is_model(descriptor):
+            if not os.path.samestat(os.fstat(descriptor), os.stat(directory)):
+                raise FileNotFoundError(directory)  # replaced, and then removed by another save
+            return names[0]
+    finally:
+        os.close(descriptor)
+    return "" if names else None
+
+
+def _is_model(directory: int) -> bool:
+    try:
+        manifest = os.open(MANIFEST, os.O_RDONLY | os.O_CLOEXEC, dir_fd=directory)
     except FileNotFoundError:
-        known = False
-    return "" if known else entries[0].name
+        return False
+    try:
+        return f'"format": "{FORMAT}"'.encode() in os.read(manifest, 100)
+    finally:
+        os.close(manifest)
 
 
 def _belongs(name: str) -> bool:
     return name == MANIFEST or name.endswith(".npy") or name in _HARMLESS
 
 
-def _current(manifest: int, directory: str) -> bool:
+def current(manifest: int, directory: str) -> bool:
     """Whether the open manifest is still the one in the directory, and not one that was removed
     meanwhile.
     """

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import os
+import time
 
 from longtail import __version__
 from longtail.exceptions import ModelFormatError
 from longtail.persist.arrays import open_regular, read_array, write_all, write_array
 from longtail.persist.manifest import MANIFEST, decode, encode, outline
-from longtail.persist.replace import open_directory, replacing, sync
+from longtail.persist.replace import in_motion, open_directory, replacing, sync
 from longtail.persist.state import State
 
 __all__ = ["load", "save"]
 
 _LARGEST_MANIFEST = 1 << 30
 _ATTEMPTS = 20
-_MISSING_ATTEMPTS = 3
 
 
 def save(path: str | os.PathLike[str], state: State, *, overwrite: bool = False) -> None:
@@ -65,11 +65,11 @@ def load(path: str | os.PathLike[str], *, mmap: bool = True, verify: bool = Fals
         try:
             directory = open_directory(path)
         except FileNotFoundError:
-            if (
-                attempt < _MISSING_ATTEMPTS
-            ):  # a save on a system without exchange is between two renames
-                continue
-            raise
+            # Without exchange there are moments, between two renames, when nothing is there.
+            if attempt == _ATTEMPTS or not in_motion(path):
+                raise
+            time.sleep(0.001 * attempt)
+            continue
         except NotADirectoryError:
             raise ModelFormatError(f"{os.fspath(path)} is a file; a model is a directory") from None
         try:
