@@ -20,6 +20,7 @@ _HOME = {
     "LabelTree": "tree",
     "MissingDependencyError": "exceptions",
     "ModelFormatError": "exceptions",
+    "Tfidf": "features",
     "NearestNeighbors": "baselines",
     "OneVsAll": "linear",
     "Popularity": "baselines",
