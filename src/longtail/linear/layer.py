@@ -75,7 +75,10 @@ class Layer:
     @classmethod
     def from_state(cls, state: persist.State, prefix: str) -> Layer:
         return cls(
-            {name: state.array(f"{prefix}_{name}", dtype, (None,)) for name, dtype in _ARRAYS.items()}
+            {
+                name: state.array(f"{prefix}_{name}", dtype, (None,))
+                for name, dtype in _ARRAYS.items()
+            }
         )
 
     def native(self) -> dict[str, Any]:

@@ -154,7 +154,9 @@ class XRLinear(LinearRanker):
 
     def _check_params(self) -> None:
         if self.negatives not in SCHEMES:
-            raise ValueError(f"negatives must be one of {', '.join(SCHEMES)}, got {self.negatives!r}")
+            raise ValueError(
+                f"negatives must be one of {', '.join(SCHEMES)}, got {self.negatives!r}"
+            )
         if self.cost_weights not in COST_WEIGHTS:
             raise ValueError(
                 f"cost_weights must be one of {COST_WEIGHTS}, got {self.cost_weights!r}"

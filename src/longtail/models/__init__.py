@@ -15,15 +15,18 @@ from longtail.exceptions import ModelFormatError
 __all__ = ["TABLE", "from_state", "load"]
 
 TABLE = {
-    "xr-linear": "longtail.linear:XRLinear",
-    "one-vs-all": "longtail.linear:OneVsAll",
-    "direct_propensity": "longtail.propensity:DirectPropensity",
-    "fixed_propensity": "longtail.propensity:FixedPropensity",
-    "jain_propensity": "longtail.propensity:JainPropensity",
-    "joint_propensity": "longtail.propensity:JointPropensity",
+    "direct-propensity": "longtail.propensity:DirectPropensity",
+    "ensemble": "longtail.ensemble:Ensemble",
+    "fixed-propensity": "longtail.propensity:FixedPropensity",
+    "jain-propensity": "longtail.propensity:JainPropensity",
+    "joint-propensity": "longtail.propensity:JointPropensity",
+    "label-tree": "longtail.tree:LabelTree",
     "nearest-neighbors": "longtail.baselines:NearestNeighbors",
+    "one-vs-all": "longtail.linear:OneVsAll",
     "popularity": "longtail.baselines:Popularity",
-    "richards_propensity": "longtail.propensity:RichardsPropensity",
+    "richards-propensity": "longtail.propensity:RichardsPropensity",
+    "tfidf": "longtail.features:Tfidf",
+    "xr-linear": "longtail.linear:XRLinear",
 }
 
 

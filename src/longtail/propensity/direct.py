@@ -45,7 +45,7 @@ class DirectPropensity(Propensity):
     where a label has few queried positives.
     """
 
-    type_tag = "direct_propensity"
+    type_tag = "direct-propensity"
 
     ratio_: np.ndarray
 

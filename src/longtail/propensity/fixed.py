@@ -26,7 +26,7 @@ class FixedPropensity(Propensity):
     array([0.25, 0.8 ])
     """
 
-    type_tag = "fixed_propensity"
+    type_tag = "fixed-propensity"
 
     def __init__(self, *, source: str | None = None) -> None:
         self.source = source

@@ -46,7 +46,7 @@ class JainPropensity(Propensity):
     where some pairs were queried at random.
     """
 
-    type_tag = "jain_propensity"
+    type_tag = "jain-propensity"
 
     def __init__(self, *, a: float = 0.55, b: float = 1.5) -> None:
         self.a = a

@@ -53,7 +53,7 @@ class JointPropensity(Propensity):
     2022.
     """
 
-    type_tag = "joint_propensity"
+    type_tag = "joint-propensity"
 
     n_iter_: np.ndarray
 

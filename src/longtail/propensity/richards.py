@@ -50,7 +50,7 @@ class RichardsPropensity(Propensity):
     positives: labels of the same frequency differ much.
     """
 
-    type_tag = "richards_propensity"
+    type_tag = "richards-propensity"
 
     coef_: np.ndarray
     rmse_: float
