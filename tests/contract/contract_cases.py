@@ -61,6 +61,11 @@ def make_problem(n: int = 90, d: int = 40, n_labels: int = 12, seed: int = 0) ->
     return Problem(sp.csr_matrix(X.astype(np.float32)), sp.csr_matrix(Y))
 
 
+def shown(model: Any) -> dict[str, str]:
+    """Parameters as text, so that nested estimators compare by what they are."""
+    return {name: repr(value) for name, value in model.get_params().items()}
+
+
 def params_of(make: Callable[..., Any]) -> set[str]:
     return set(make().get_params())
 

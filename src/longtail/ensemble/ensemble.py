@@ -81,7 +81,9 @@ class Ensemble(Ranker):
 
     def _get_state(self) -> persist.State:
         state = super()._get_state()
-        state.params.pop("models")
+        models = state.params.pop("models")
+        if not isinstance(models, Sequence):
+            raise TypeError(f"parameter models cannot be saved: {models!r} is no list of rankers")
         for i, model in enumerate(self.members_):
             state.parts[f"member{i}"] = model._get_state()
         return state

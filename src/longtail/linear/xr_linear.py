@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -241,7 +241,7 @@ class XRLinear(LinearRanker):
         return [min(int(width), size) for width, size in zip(widths, inner, strict=True)]
 
     def predict_topk(
-        self, X: Any, k: int = 5, *, beam: int | Sequence[int] | None | str = "default"
+        self, X: Any, k: int = 5, *, beam: int | Sequence[int] | str | None = "default"
     ) -> TopK:
         """The k best labels of each row, best first; equal scores go to the smaller label id.
 
@@ -251,21 +251,25 @@ class XRLinear(LinearRanker):
         beams = self._beams(self.beam if isinstance(beam, str) and beam == "default" else beam)  # type: ignore[arg-type]
         return self._rank(X, k, lambda queries, k: self._search(queries, k, beams))
 
-    def predict_proba_topk(self, X: Any, k: int = 5) -> TopK:
-        """The k most probable labels, where scores are probabilities.
+    @property
+    def predict_proba_topk(self) -> Callable[..., TopK]:
+        """The k most probable labels: ``model.predict_proba_topk(X, k=5)``.
 
-        They are for the logistic loss with the "sigmoid" post-processor (a probabilistic label
-        tree: the probability of a label is the product of the conditional ones on its path).
+        Only where scores are probabilities: the logistic loss with the "sigmoid" post-processor (a
+        probabilistic label tree, in which the probability of a label is the product of the
+        conditional ones on its path).
         """
         if self.loss != "logistic" or self.post_processor != "sigmoid":
-            raise ValueError(
-                "scores of this model are not probabilities: fit it with loss='logistic' and "
-                "post_processor='sigmoid'"
+            raise AttributeError(
+                "scores of this model are not probabilities: predict_proba_topk needs "
+                "loss='logistic' and post_processor='sigmoid'"
             )
-        return self.predict_topk(X, k)
+        return self.predict_topk
 
     def _get_state(self) -> persist.State:
         state = super()._get_state()
+        if not (self.tree is None or isinstance(self.tree, LabelTree)):
+            raise TypeError(f"parameter tree cannot be saved: {self.tree!r} is no LabelTree")
         state.params.pop("tree")
         state.meta["default_tree"] = self.tree is None
         state.parts["tree"] = self.tree_._get_state()

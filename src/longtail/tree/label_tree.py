@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -211,7 +212,7 @@ class LabelTree(Estimator):
             )
             return default_shape(sizes, self.branching)
         sizes = [as_k(size, "level_sizes") for size in self.level_sizes]
-        if any(a >= b for a, b in zip(sizes, sizes[1:])):
+        if any(a >= b for a, b in itertools.pairwise(sizes)):
             raise ValueError(f"level_sizes must ascend, got {sizes}")
         if sizes and sizes[-1] > n_labels:
             raise ValueError(f"level_sizes asks for {sizes[-1]} clusters of {n_labels} labels")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -71,7 +72,7 @@ def default_shape(level_sizes: Sequence[int], branching: int) -> TreeShape:
     shape = balanced_shape([*clusters[-1:], n_labels])
     grouped = [
         np.minimum(np.arange(above + 1, dtype=np.int64) * branching, below)
-        for above, below in zip(clusters, clusters[1:])
+        for above, below in itertools.pairwise(clusters)
     ]
     if grouped:
         root = np.array([0, clusters[0]], dtype=np.int64)
@@ -90,7 +91,7 @@ def balanced_shape(level_sizes: Sequence[int]) -> TreeShape:
     n_labels = sizes[-1]
     child_ptr = [
         np.arange(above + 1, dtype=np.int64) * below // above
-        for above, below in zip(sizes, sizes[1:])
+        for above, below in itertools.pairwise(sizes)
     ]
     cuts = np.array([0, n_labels], dtype=np.int64)  # label positions of the nodes so far
     rounds: list[np.ndarray] = []
