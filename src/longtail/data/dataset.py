@@ -135,6 +135,8 @@ class Dataset:
             self.label_names = list(self.vocabulary.names)
         self.label_texts = _as_strings(self.label_texts, "label_texts")
         self.feature_names = _as_strings(self.feature_names, "feature_names")
+        if self.inverse_propensity is not None:
+            self.inverse_propensity = np.asarray(self.inverse_propensity, np.float64).reshape(-1)
         _same_width(
             "features", {k: s.X for k, s in self.splits.items()}, feature_names=self.feature_names
         )
