@@ -5,6 +5,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 DEPS := .venv/.deps
 NATIVE := build/dev/.native
 CPP := $(shell find cpp -name '*.cpp' -o -name '*.h')
+FORMATTED_CPP := $(CPP) $(shell find tests -name '*.cpp' -o -name '*.h')
 PREFIX_PATH := PATH="$(CURDIR)/$(BIN):$$PATH"
 
 .DEFAULT_GOAL := help
@@ -53,13 +54,14 @@ check: setup  ## lint, types, formatting, import rules
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/clang-format --dry-run -Werror $(CPP)
+	@echo "clang-format --dry-run -Werror (C++ sources)"
+	@$(BIN)/clang-format --dry-run -Werror $(FORMATTED_CPP)
 	$(BIN)/python -m pytest tests/test_imports.py
 
 format: setup  ## rewrite the sources in the house format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
-	$(BIN)/clang-format -i $(CPP)
+	$(BIN)/clang-format -i $(FORMATTED_CPP)
 
 bench: setup  ## run every benchmark; a single one: .venv/bin/python benchmarks/NAME.py
 	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done

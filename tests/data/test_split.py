@@ -22,7 +22,7 @@ def counts(Y):
 
 @settings(max_examples=60, deadline=None)
 @given(
-    rows=st.lists(st.lists(st.integers(0, 6), max_size=4), min_size=1, max_size=25),
+    rows=st.lists(st.lists(st.integers(0, 6), max_size=4, unique=True), min_size=1, max_size=25),
     size=st.floats(0, 0.99),
     min_train=st.integers(0, 3),
     seed=st.integers(0, 5),

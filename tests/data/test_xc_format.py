@@ -63,6 +63,7 @@ def test_one_file_by_hand(file):
         (b"0,1\n", [[0, 0]], [[1, 1]]),
         (b"1,0,1 1:1 0:2\n", [[2, 1]], [[1, 1]]),  # unsorted, a label twice
         (b"0 1:1 0:2 1:.5\n", [[2, 1.5]], [[1, 0]]),  # a feature twice
+        (b"0 1:1" + 2 * b" 1:5.9604645e-8" + b"\n", [[0, 1 + 2**-23]], [[1, 0]]),  # in double
         (b"000 001:1.\n", [[0, 1]], [[1, 0]]),
         (b"0 1:+1E+1 0:-.5e0\n", [[-0.5, 10]], [[1, 0]]),
         (b"0 1:1e-60\n", [[0, 0]], [[1, 0]]),  # too small for float32
@@ -126,6 +127,11 @@ def test_header_is_inferred_only_when_asked(file):
         lt.read_xc(path)
     with pytest.raises(ValueError, match="True or 'infer'"):
         lt.read_xc(path, header=False)
+
+
+def test_header_with_leading_zeros(file):
+    X, Y = lt.read_xc(file(b"0" * 30 + b"1 02 003\n0 1:1\n"))
+    assert X.shape == (1, 2) and Y.shape == (1, 3)
 
 
 def test_infer_uses_a_header_that_is_there(file):
@@ -288,10 +294,10 @@ def test_soft_labels_round_trip(tmp_path_factory, content):
 
 def midpoint(bits: int) -> str:
     """The number half way between two neighbouring floats, in full."""
-    low = np.uint32(bits).view(np.float32)
+    low, high = np.array([bits, bits + 1], np.uint32).view(np.float32).tolist()
     with localcontext() as context:
         context.prec = 300
-        return format((Decimal(float(low)) + Decimal(float(np.nextafter(low, np.inf)))) / 2, "f")
+        return format((Decimal(low) + Decimal(high)) / 2, "f")
 
 
 digits = st.text("0123456789", min_size=1, max_size=25)
@@ -300,9 +306,6 @@ numbers = st.one_of(
     st.floats(-1e38, 1e38).map(repr),
     st.builds("{}.{}".format, digits, digits),
     st.builds("{}.{}e{}".format, digits, digits, st.integers(-70, 20)),
-    # ties, and numbers just above
-    st.integers(0, 0x7F7FFFFE).map(midpoint),
-    st.integers(0, 0x4B000000).map(lambda bits: midpoint(bits) + "0000001"),
     st.integers(2**24, 2**26).map(lambda n: str(2 * n + 1)),
 )
 
@@ -317,3 +320,20 @@ def test_numbers_are_rounded_to_the_nearest_float32(tmp_path_factory, texts):
     row = " ".join(f"{i}:{text}" for i, text in enumerate(texts))
     path.write_text(f"1 {len(texts)}\n{row}\n")
     assert read_feature_matrix(path).data.tobytes() == expected.tobytes()
+
+
+def test_ties_and_their_neighbours(tmp_path):
+    rng = np.random.default_rng(0)
+    everywhere = rng.integers(0, 0x7F7FFFFF, 300)
+    bits = np.concatenate([everywhere, rng.integers(0x3A000000, 0x4B000000, 700)])  # 5e-4 to 8e6
+    ties = [midpoint(int(b)) for b in bits]
+    above = [t + ("" if "." in t else ".") + "0" * 30 + "1" for t in ties]
+    below = [t[:-1] + "4" + ("" if "." in t else ".") + "9" * 30 for t in ties]
+    keep = [t.endswith("5") for t in ties]  # the last digit of a large whole number may be another
+    expected = np.concatenate([bits + bits % 2, bits + 1, bits]).astype(np.uint32).view(np.float32)
+    path = tmp_path / "x.txt"
+    path.write_text("".join(f"{i}:{text} " for i, text in enumerate(ties + above + below)))
+    got = read_feature_matrix(path, header="infer").data
+    np.testing.assert_array_equal(got[:2000], expected[:2000])
+    np.testing.assert_array_equal(got[2000:][keep], expected[2000:][keep])
+    assert sum(keep) > 600

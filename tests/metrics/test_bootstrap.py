@@ -115,7 +115,7 @@ def test_nothing_to_resample():
     [
         ({"confidence": 1.0}, ValueError, "between 0 and 1"),
         ({"n_resamples": 0}, ValueError, "at least 1"),
-        ({"random_state": -1}, ValueError, "not be negative"),
+        ({"random_state": -1}, ValueError, "random_state must lie in"),
         ({"k": 9}, ValueError, "predict with k=9"),
         ({"n_samples": 3}, TypeError, "n_samples"),
     ],

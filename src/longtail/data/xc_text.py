@@ -61,7 +61,7 @@ def parse_file(
     widths = tuple(
         _checked_width(width, name) for width, name in zip(widths, layout.header[1:], strict=True)
     )
-    block_bytes = block_bytes or threads * _BLOCK_PER_THREAD
+    block_bytes = block_bytes or min(threads, 32) * _BLOCK_PER_THREAD
     with contextlib.closing(text_blocks(path, block_bytes)) as blocks:
         block = next_block(path, blocks, line=1)
         counts = None if block is None else _leading_numbers(block, len(layout.header))
