@@ -99,15 +99,17 @@ class BeamSearcher {
   }
 
   nb::tuple search_sparse(Array1<int64_t> indptr, Array1<int32_t> indices, Array1<float> values, int64_t n_cols,
-                          int64_t k, std::vector<int64_t> beams, int n_threads) {
+                          int64_t k, std::vector<int64_t> beams, bool normalize, int n_threads) {
     Queries queries;
+    queries.normalize = normalize;
     queries.sparse = csr_view(indptr, indices, values, n_cols);
     require(n_cols == model_.layers[0].n_features, "queries have another width than the model");
     return search(queries, k, beams, n_threads);
   }
 
-  nb::tuple search_dense(Array2<float> matrix, int64_t k, std::vector<int64_t> beams, int n_threads) {
+  nb::tuple search_dense(Array2<float> matrix, int64_t k, std::vector<int64_t> beams, bool normalize, int n_threads) {
     Queries queries;
+    queries.normalize = normalize;
     queries.dense = true;
     queries.matrix = {static_cast<int64_t>(matrix.shape(0)), static_cast<int64_t>(matrix.shape(1)), matrix.data()};
     require(queries.matrix.n_cols == model_.layers[0].n_features, "queries have another width than the model");

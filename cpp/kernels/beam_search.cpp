@@ -90,22 +90,33 @@ struct SearchScratch {
   std::vector<Candidates> candidates;
   std::vector<std::vector<Scored>> beam;
   std::vector<Expansion> work;
+  std::vector<float> scale;
 };
 
 ScratchPtr make_scratch() { return std::make_shared<SearchScratch>(); }
 
 namespace {
 
-void add_feature(const ChunkLayerView& layer, int64_t chunk, const int32_t* features, const uint32_t* entry_ptr,
-                 int64_t position, float x, float* z) {
-  (void)features;
+void add_feature(const ChunkLayerView& layer, int64_t chunk, const uint32_t* entry_ptr, int64_t position, float x,
+                 float* z) {
   const uint16_t* child = layer.child + layer.entry_base[chunk];
   const float* value = layer.value + layer.entry_base[chunk];
   for (uint32_t e = entry_ptr[position]; e < entry_ptr[position + 1]; ++e) z[child[e]] += x * value[e];
 }
 
-// z[j] = w_j . x + bias for the children of one chunk.
-void score_chunk(const ChunkLayerView& layer, int64_t chunk, const Queries& queries, int64_t query, float* z) {
+// What a query is multiplied by: 1, or the inverse of its length.
+float query_scale(const Queries& queries, int64_t query) {
+  if (!queries.normalize) return 1;
+  const float* begin = queries.dense ? queries.matrix.row(query) : queries.sparse.values + queries.sparse.begin(query);
+  const int64_t n = queries.dense ? queries.matrix.n_cols : queries.sparse.row_nnz(query);
+  double sum = 0;
+  for (int64_t p = 0; p < n; ++p) sum += static_cast<double>(begin[p]) * begin[p];
+  return sum > 0 ? static_cast<float>(1 / std::sqrt(sum)) : 1.0f;
+}
+
+// z[j] = w_j . x * scale + bias for the children of one chunk.
+void score_chunk(const ChunkLayerView& layer, int64_t chunk, const Queries& queries, int64_t query, float scale,
+                 float* z) {
   const int64_t first = layer.chunk_children[chunk], width = layer.chunk_children[chunk + 1] - first;
   std::copy(layer.bias + first, layer.bias + first + width, z);
   const int32_t* features = layer.features + layer.feature_ptr[chunk];
@@ -114,7 +125,7 @@ void score_chunk(const ChunkLayerView& layer, int64_t chunk, const Queries& quer
   if (queries.dense) {
     const float* x = queries.matrix.row(query);
     for (int64_t f = 0; f < n_features; ++f)
-      if (x[features[f]] != 0) add_feature(layer, chunk, features, entry_ptr, f, x[features[f]], z);
+      if (x[features[f]] != 0) add_feature(layer, chunk, entry_ptr, f, scale * x[features[f]], z);
     return;
   }
   const uint32_t* buckets = layer.buckets + layer.bucket_ptr[chunk];
@@ -132,16 +143,16 @@ void score_chunk(const ChunkLayerView& layer, int64_t chunk, const Queries& quer
         end = middle;
     }
     while (begin < end && *begin < f) ++begin;
-    if (begin < end && *begin == f) add_feature(layer, chunk, features, entry_ptr, begin - features, X.values[p], z);
+    if (begin < end && *begin == f) add_feature(layer, chunk, entry_ptr, begin - features, scale * X.values[p], z);
   }
 }
 
 void expand(const ChunkLayerView& layer, const PostProcessor& post, const Expansion& task, const Queries& queries,
-            int64_t query, const int32_t* label_of, float* z, Candidates& candidates) {
+            int64_t query, float scale, const int32_t* label_of, float* z, Candidates& candidates) {
   const bool bounded = post.transform != Transform::noop;
   for (int64_t chunk = layer.parent_chunks[task.parent]; chunk < layer.parent_chunks[task.parent + 1]; ++chunk) {
     if (bounded && task.score < candidates.threshold) return;
-    score_chunk(layer, chunk, queries, query, z);
+    score_chunk(layer, chunk, queries, query, scale, z);
     const int64_t first = layer.chunk_children[chunk], width = layer.chunk_children[chunk + 1] - first;
     const float base = bounded ? task.score : 0.0f;
     float cut = least_z(post, candidates.threshold - base);
@@ -165,7 +176,9 @@ void search_block(const SearchModel& model, const Queries& queries, int64_t begi
   if (static_cast<int64_t>(scratch.candidates.size()) < n) {
     scratch.candidates.resize(n);
     scratch.beam.resize(n);
+    scratch.scale.resize(n);
   }
+  for (int64_t q = 0; q < n; ++q) scratch.scale[q] = query_scale(queries, begin + q);
   for (int64_t q = 0; q < n; ++q) scratch.beam[q].assign(1, {0.0f, 0});
   for (int64_t t = 0; t < depth; ++t) {
     const ChunkLayerView& layer = model.layers[t];
@@ -192,8 +205,8 @@ void search_block(const SearchModel& model, const Queries& queries, int64_t begi
           return a.parent != b.parent ? a.parent < b.parent : a.query < b.query;
         });
       for (const Expansion& task : scratch.work)
-        expand(layer, model.post[t], task, queries, begin + task.query, last ? model.label_of_leaf : nullptr,
-               scratch.z.data(), scratch.candidates[task.query]);
+        expand(layer, model.post[t], task, queries, begin + task.query, scratch.scale[task.query],
+               last ? model.label_of_leaf : nullptr, scratch.z.data(), scratch.candidates[task.query]);
     }
     for (int64_t q = 0; q < n; ++q) {
       Candidates& candidates = scratch.candidates[q];

@@ -40,9 +40,10 @@ struct SearchModel {
   const int32_t* label_of_leaf = nullptr;  // (n_children of the last layer), or null for the identity
 };
 
-// Queries: sparse rows, or dense ones.
+// Queries: sparse rows, or dense ones; with `normalize` they count as scaled to unit length.
 struct Queries {
   bool dense = false;
+  bool normalize = false;
   CsrView sparse;
   MatrixView<const float> matrix;
 

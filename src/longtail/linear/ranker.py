@@ -18,11 +18,10 @@ from longtail._validation import as_k
 from longtail.base import Ranker
 from longtail.data.topk import TopK
 from longtail.exceptions import ModelFormatError
-from longtail.features.unit_rows import unit_rows
 from longtail.linear.layer import Layer
 from longtail.linear.post_processing import post_processors
 
-__all__ = ["LinearRanker"]
+__all__ = ["LinearRanker", "beam_widths"]
 
 
 class LinearRanker(Ranker):
@@ -40,24 +39,16 @@ class LinearRanker(Ranker):
     post_processor: str | Sequence[str]
 
     def _beams(self, beam: int | Sequence[int] | None) -> list[int]:
-        """Width of the beam after each level but the last; never wider than the level."""
-        inner = [layer.n_children for layer in self.layers_[:-1]]
-        if beam is None:
-            return inner
-        widths = [beam] * len(inner) if np.ndim(beam) == 0 else list(beam)  # type: ignore[arg-type]
-        if len(widths) != len(inner):
-            raise ValueError(f"beam names {len(widths)} levels, but there are {len(inner)} to cut")
-        return [min(as_k(width, "beam"), most) for width, most in zip(widths, inner, strict=True)]
+        return beam_widths(beam, [layer.n_children for layer in self.layers_[:-1]])
 
     def _search(self, X: Any, k: int, beams: list[int]) -> TopK:
         threads = n_threads(self.n_jobs)
-        if self.normalize:
-            X = unit_rows(X, threads)
         searcher = self._searcher()
         if sp.issparse(X):
-            ids, scores = searcher.search_sparse(*csr_args(X), k, beams, threads)
+            found = searcher.search_sparse(*csr_args(X), k, beams, self.normalize, threads)
         else:
-            ids, scores = searcher.search_dense(X, k, beams, threads)
+            found = searcher.search_dense(X, k, beams, self.normalize, threads)
+        ids, scores = found
         return TopK._trusted(ids, scores, self.n_labels_)
 
     def _searcher(self) -> Any:
@@ -107,3 +98,17 @@ class LinearRanker(Ranker):
             raise ModelFormatError("array 'label_of_leaf' is not an arrangement of the labels")
         self._set_layers(layers, labels)
         self._searcher()  # checks the layers
+
+
+def beam_widths(beam: int | Sequence[int] | None, sizes: Sequence[int]) -> list[int]:
+    """Width of the beam after each level but the last, never wider than the level; None is exact.
+
+    >>> beam_widths(10, [4, 64])
+    [4, 10]
+    """
+    if beam is None:
+        return list(sizes)
+    widths = list(beam) if isinstance(beam, Sequence) else [beam] * len(sizes)
+    if len(widths) != len(sizes):
+        raise ValueError(f"beam names {len(widths)} levels, but there are {len(sizes)} to cut")
+    return [min(as_k(width, "beam"), size) for width, size in zip(widths, sizes, strict=True)]

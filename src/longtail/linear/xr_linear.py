@@ -18,7 +18,7 @@ from longtail.linear.layer import Layer
 from longtail.linear.level import LevelProblem, all_rows, train_level
 from longtail.linear.negatives import SCHEMES, parent_rows
 from longtail.linear.post_processing import post_processors
-from longtail.linear.ranker import LinearRanker
+from longtail.linear.ranker import LinearRanker, beam_widths
 from longtail.solvers import SolverOptions
 from longtail.tree import LabelTree
 
@@ -218,8 +218,10 @@ class XRLinear(LinearRanker):
                 None,
                 X.shape[1],
             )
-            widths = self._widths(tree)
-            ids, scores = searcher.search_sparse(*csr_args(X), widths[t], widths[:t], threads)
+            widths = beam_widths(self.beam, tree.level_sizes_[:-1])
+            ids, scores = searcher.search_sparse(
+                *csr_args(X), widths[t], widths[:t], False, threads
+            )
             reached = TopK._trusted(ids, scores, tree.level_sizes_[t])
         extra = None
         if self._extra is not None:
@@ -231,14 +233,6 @@ class XRLinear(LinearRanker):
                 )
             extra = tree.node_labels(sp.csr_matrix(abs(wanted)), t).tocsc()
         return parent_rows(self.negatives, positives, reached, extra)
-
-    def _widths(self, tree: LabelTree) -> list[int]:
-        inner = tree.level_sizes_[:-1]
-        beam = self.beam
-        if beam is None:
-            return list(inner)
-        widths = [beam] * len(inner) if np.ndim(beam) == 0 else list(beam)  # type: ignore[arg-type]
-        return [min(int(width), size) for width, size in zip(widths, inner, strict=True)]
 
     def predict_topk(
         self, X: Any, k: int = 5, *, beam: int | Sequence[int] | str | None = "default"
