@@ -22,6 +22,7 @@ TABLE = {
     "nearest-neighbors": "longtail.baselines:NearestNeighbors",
     "popularity": "longtail.baselines:Popularity",
     "richards_propensity": "longtail.propensity:RichardsPropensity",
+    "tfidf": "longtail.features:Tfidf",
 }
 
 
