@@ -225,14 +225,17 @@ def test_it_works_as_a_scikit_learn_step():
     ],
     ids=str,
 )
-def test_state_brings_back_the_same_vectoriser(params):
+def test_saving_brings_back_the_same_vectoriser(params, tmp_path):
     vectoriser = lt.Tfidf(**params).fit(TEXTS)
-    state = vectoriser._get_state()
-    assert state.type == "tfidf"
-    back = lt.Tfidf._from_state(state)
-    assert back.ngram_range == tuple(vectoriser.ngram_range)
-    expected, found = vectoriser.transform(TEXTS), back.transform(TEXTS)
-    assert np.array_equal(expected.toarray(), found.toarray())
+    vectoriser.save(tmp_path / "model")
+    expected = vectoriser.transform(TEXTS).toarray()
+    for mmap in (True, False):
+        back = lt.load(tmp_path / "model", mmap=mmap, verify=True)
+        assert back.ngram_range == tuple(vectoriser.ngram_range)
+        assert np.array_equal(back.transform(TEXTS).toarray(), expected)
+        if back.n_features is None:
+            assert back.vocabulary_ == vectoriser.vocabulary_
+        back.save(tmp_path / f"again-{mmap}")
 
 
 def damage(name, value):
@@ -243,21 +246,24 @@ def damage(name, value):
     ("harm", "message"),
     [
         (lambda state: state.arrays.pop("terms"), "'terms'"),
-        (damage("idf", lambda a: a.astype(np.float64)), "'idf' of type float32"),
-        (damage("idf", lambda a: a[:-1]), "idf has 2 entries where 3"),
+        (damage("idf", lambda a: a.astype(np.float64)), "'idf' should be float32"),
+        (damage("idf", lambda a: a[:-1]), r"'idf' should be float32 of shape \(3\)"),
         (damage("idf", lambda a: a * np.nan), "not finite"),
         (damage("idf", lambda a: -a), "negative"),
-        (damage("terms", lambda a: a[:-1]), "do not span"),
-        (damage("term_offsets", lambda a: a[[0, 2, 1, 3]]), "do not ascend"),
-        (damage("term_offsets", lambda a: a[:0]), "do not span"),
+        (damage("terms", lambda a: a[:-1]), "terms at"),
+        (damage("term_offsets", lambda a: a[[0, 2, 1, 3]]), "ascend from 0"),
+        (damage("term_offsets", lambda a: a + 1), "ascend from 0"),
+        (damage("term_offsets", lambda a: a[:0]), "ascend from 0"),
         (damage("term_offsets", lambda a: a.reshape(2, 2)), "'term_offsets'"),
+        (lambda state: state.params.update(analyzer="words"), "analyzer must be one of"),
+        (lambda state: state.params.update(n_features=4), r"shape \(4\)"),
     ],
 )
 def test_damaged_state_is_refused(harm, message):
     state = lt.Tfidf().fit(TEXTS)._get_state()
     harm(state)
     with pytest.raises(ModelFormatError, match=message):
-        lt.Tfidf._from_state(state)
+        lt.models.from_state(state)
 
 
 def test_terms_in_any_order_and_of_any_bytes_are_found_or_not_but_harmless():

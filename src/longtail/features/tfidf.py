@@ -18,12 +18,6 @@ from longtail.persist import State
 
 __all__ = ["Tfidf"]
 
-_DTYPES: dict[str, Any] = {"terms": np.uint8, "term_offsets": np.int64, "idf": np.float32}
-_NO_TERMS: dict[str, np.ndarray] = {
-    "terms": np.empty(0, np.uint8),
-    "term_offsets": np.zeros(1, np.int64),
-}
-
 
 class Tfidf(Estimator):
     """Texts to rows of term weights, in the core and on all cores.
@@ -242,32 +236,28 @@ class Tfidf(Estimator):
 
     def _get_state(self) -> State:
         params = {**self._checked().as_json(), "n_jobs": self.n_jobs}
-        arrays = {name: getattr(self, f"{name}_") for name in _DTYPES}
-        if self.n_features is not None:
-            del arrays["terms"], arrays["term_offsets"]
+        arrays = {"idf": self.idf_}
+        if self.n_features is None:
+            arrays |= {"terms": self.terms_, "term_offsets": self.term_offsets_}
         return State(self.type_tag, params, arrays)
 
     def _set_state(self, state: State) -> None:
         self.ngram_range = self._checked().ngram_range  # a list, in JSON
-        hashing = self.n_features is not None
-        arrays: dict[str, np.ndarray] = {**(_NO_TERMS if hashing else {}), **state.arrays}
-        for name, dtype in _DTYPES.items():
-            array = arrays.get(name)
-            if array is None or array.ndim != 1 or array.dtype != dtype:
-                raise ModelFormatError(
-                    f"a saved Tfidf needs an array {name!r} of type {dtype.__name__}"
-                )
-            setattr(self, f"{name}_", array)
-        offsets, n_columns = self.term_offsets_, len(self.idf_)
-        if not len(offsets) or offsets[0] != 0 or offsets[-1] != len(self.terms_):
-            raise ModelFormatError("term_offsets do not span the terms")
-        if (offsets[1:] < offsets[:-1]).any():
-            raise ModelFormatError("term_offsets do not ascend")
-        expected = self.n_features if hashing else len(offsets) - 1
-        if n_columns != expected or n_columns == 0:
-            raise ModelFormatError(f"idf has {n_columns} entries where {expected} are expected")
-        if not (np.isfinite(self.idf_).all() and (self.idf_ >= 0).all()):
+        if self.n_features is None:
+            terms = state.array("terms", np.uint8, (None,))
+            offsets = state.array("term_offsets", np.int64, (None,))
+            n_columns = len(offsets) - 1
+            if n_columns < 1 or offsets[0] != 0 or (offsets[1:] < offsets[:-1]).any():
+                raise ModelFormatError("term_offsets must ascend from 0")
+            if offsets[-1] != len(terms):
+                raise ModelFormatError(f"term_offsets end at {offsets[-1]}, terms at {len(terms)}")
+        else:
+            terms, offsets = np.empty(0, np.uint8), np.zeros(1, np.int64)
+            n_columns = self.n_features
+        idf = state.array("idf", np.float32, (n_columns,))
+        if not (np.isfinite(idf).all() and (idf >= 0).all()):
             raise ModelFormatError("idf holds values that are negative or not finite")
+        self.terms_, self.term_offsets_, self.idf_ = terms, offsets, idf
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name != "_transformer":  # made from parameters and arrays: when one changes, it goes

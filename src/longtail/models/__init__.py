@@ -27,6 +27,8 @@ TABLE = {
     "richards-propensity": "longtail.propensity:RichardsPropensity",
     "tfidf": "longtail.features:Tfidf",
     "xr-linear": "longtail.linear:XRLinear",
+    "richards_propensity": "longtail.propensity:RichardsPropensity",
+    "tfidf": "longtail.features:Tfidf",
 }
 
 
