@@ -1,7 +1,7 @@
 """Longtail: extreme multi-label classification, honest about rare labels.
 
-Public names are listed once, below, and loaded on first use, so that ``import longtail`` is quick and never pulls in
-torch or a web framework.
+Public names are listed once, below, and loaded on first use, so that ``import longtail`` is quick
+and never pulls in torch or a web framework.
 """
 
 from __future__ import annotations
@@ -14,12 +14,39 @@ __version__ = "0.1.0"
 _HOME = {
     "DataFormatError": "exceptions",
     "LabelTree": "tree",
+    "Dataset": "data",
+    "DirectPropensity": "propensity",
+    "JainPropensity": "propensity",
+    "JointPropensity": "propensity",
     "MissingDependencyError": "exceptions",
     "ModelFormatError": "exceptions",
+    "NearestNeighbors": "baselines",
+    "Popularity": "baselines",
+    "RichardsPropensity": "propensity",
+    "Split": "data",
     "TopK": "data",
+    "Vocabulary": "data",
+    "evaluate": "report",
+    "list_datasets": "data",
+    "load": "models",
+    "load_dataset": "data",
+    "make_longtail": "data",
     "native_info": "_native",
+    "read_xc": "data",
+    "register_dataset": "data",
+    "train_validation_split": "data",
+    "write_xc": "data",
 }
-_ROOMS = {"metrics", "propensity", "data", "exceptions", "persist", "models", "report"}
+_ROOMS = {
+    "baselines",
+    "data",
+    "exceptions",
+    "metrics",
+    "models",
+    "persist",
+    "propensity",
+    "report",
+}
 
 __all__ = [*_HOME, "__version__", *sorted(_ROOMS)]
 
