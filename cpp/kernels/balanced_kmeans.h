@@ -14,12 +14,11 @@
 //
 // Work is cut in two ways, by the size of the split alone: large splits run one after the other with their rows spread
 // over the threads and dense vectors over all features; the many small ones run side by side, each after renaming its
-// features to 0 .. d' - 1, so that its dense vectors cost what its rows cost.
+// features to 0 .. d' - 1, so that its dense vectors cost what its rows cost (see two_means.h for one split).
 #pragma once
 
 #include <cstdint>
 
-#include "kernels/dispatch.h"
 #include "kernels/parallel.h"
 #include "kernels/views.h"
 
@@ -33,21 +32,15 @@ struct SplitParams {
   int max_iter = 20;
   bool spherical = true;  // centroids at unit length; otherwise means
   uint64_t seed = 0;
-  int64_t large = int64_t{1} << 19;  // entries from which on a split is spread over the threads
+  int64_t large = int64_t{1} << 20;  // entries from which on a split is spread over the threads
 };
 
-// Runs rounds of splits: round r holds splits[round_ptr[r] .. round_ptr[r + 1]), disjoint within a round. Returns false
-// if poll asked to stop; poll sees the number of rows under finished splits.
+// Runs rounds of splits: round r holds splits[round_ptr[r] .. round_ptr[r + 1]), disjoint within a round. Throws
+// std::invalid_argument if a row is longer than 1e15. Returns false if poll asked to stop; poll sees the number of rows
+// under finished splits.
 bool balanced_splits(const CsrView& rows, const Split* splits, const int64_t* round_ptr, int64_t n_rounds,
                      const SplitParams& params, int n_threads, int32_t* order, const Poll& poll = {});
 bool balanced_splits(const MatrixView<const float>& rows, const Split* splits, const int64_t* round_ptr,
                      int64_t n_rounds, const SplitParams& params, int n_threads, int32_t* order, const Poll& poll = {});
-
-struct GatherKernels {
-  // sum_i values[i] * dense[indices[i]]
-  float (*dot)(const float* dense, const int32_t* indices, const float* values, int64_t n);
-};
-
-LT_DECLARE(GatherKernels, gather)
 
 }  // namespace lt

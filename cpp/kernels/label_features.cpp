@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <functional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -38,20 +39,21 @@ class SparseSum {
     }
   }
 
-  // Appends the non-zero sums in column order and clears.
-  void drain(std::vector<int32_t>& columns, std::vector<float>& values) {
+  // Writes the sums that are not zero in column order and clears; returns their number.
+  int64_t drain(int32_t* columns, float* values) {
+    int64_t n = 0;
     for (size_t s = 0; s < summary_.size(); ++s) {
-      for (; summary_[s]; summary_[s] &= summary_[s] - 1) {
-        const size_t w = s * 64 + std::countr_zero(summary_[s]);
-        for (; words_[w]; words_[w] &= words_[w] - 1) {
-          const size_t column = w * 64 + std::countr_zero(words_[w]);
-          const float value = std::exchange(sums_[column], 0.0f);
-          if (value == 0) continue;
-          columns.push_back(static_cast<int32_t>(column));
-          values.push_back(value);
+      for (uint64_t in_use = std::exchange(summary_[s], 0); in_use; in_use &= in_use - 1) {
+        const size_t w = s * 64 + std::countr_zero(in_use);
+        for (uint64_t word = std::exchange(words_[w], 0); word; word &= word - 1) {
+          const size_t column = w * 64 + std::countr_zero(word);
+          columns[n] = static_cast<int32_t>(column);
+          values[n] = std::exchange(sums_[column], 0.0f);
+          n += values[n] != 0;
         }
       }
     }
+    return n;
   }
 
  private:
@@ -59,29 +61,37 @@ class SparseSum {
   std::vector<uint64_t> words_, summary_;
 };
 
-// Keeps the `keep` largest of the entries from `start` on, in column order.
-void keep_largest(int64_t start, int64_t keep, std::vector<int32_t>& columns, std::vector<float>& values,
-                  std::vector<int32_t>& ranking) {
-  const int64_t n = static_cast<int64_t>(columns.size()) - start;
-  if (keep <= 0 || n <= keep) return;
-  ranking.resize(n);
-  for (int64_t i = 0; i < n; ++i) ranking[i] = static_cast<int32_t>(i);
-  std::nth_element(ranking.begin(), ranking.begin() + (keep - 1), ranking.end(), [&](int32_t a, int32_t b) {
-    const float x = std::abs(values[start + a]), y = std::abs(values[start + b]);
-    return x != y ? x > y : a < b;
-  });
-  std::sort(ranking.begin(), ranking.begin() + keep);
-  for (int64_t i = 0; i < keep; ++i) {
-    columns[start + i] = columns[start + ranking[i]];
-    values[start + i] = values[start + ranking[i]];
+// Moves the `keep` largest entries to the front, in column order; returns how many are left.
+int64_t keep_largest(int64_t keep, int64_t n, int32_t* columns, float* values, std::vector<uint64_t>& keys) {
+  if (keep == 0 || n <= keep) return n;
+  const auto key = [&](int64_t i) {  // absolute values order like their bits; of equal ones the first is the largest
+    return uint64_t{std::bit_cast<uint32_t>(values[i]) & 0x7FFFFFFFu} << 32 | static_cast<uint32_t>(n - i);
+  };
+  keys.resize(n);
+  for (int64_t i = 0; i < n; ++i) keys[i] = key(i);
+  std::nth_element(keys.begin(), keys.begin() + (keep - 1), keys.end(), std::greater<>());
+  const uint64_t smallest = keys[keep - 1];
+  for (int64_t i = 0, next = 0; next < keep; ++i) {
+    if (key(i) < smallest) continue;
+    columns[next] = columns[i];
+    values[next++] = values[i];
   }
-  columns.resize(start + keep);
-  values.resize(start + keep);
+  return keep;
 }
 
+// The vectors of a block of labels, one after the other.
 struct Block {
   std::vector<int32_t> columns;
   std::vector<float> values;
+};
+
+struct Scratch {
+  explicit Scratch(int64_t n_cols)  // one more: a zero is written before it is passed over
+      : sum(n_cols), columns(n_cols + 1), values(n_cols + 1) {}
+  SparseSum sum;
+  std::vector<int32_t> columns;
+  std::vector<float> values;
+  std::vector<uint64_t> keys;
 };
 
 }  // namespace
@@ -89,26 +99,22 @@ struct Block {
 bool sum_positive_rows(const CsrView& X, const CsrView& labels, int64_t max_features, int n_threads, OwnedCsr& out,
                        const Poll& poll) {
   const int64_t n_labels = labels.n_rows, n_blocks = (n_labels + kLabelsPerBlock - 1) / kLabelsPerBlock;
-  struct Scratch {
-    SparseSum sum;
-    std::vector<int32_t> ranking;
-  };
   std::vector<std::unique_ptr<Scratch>> scratch(std::max(n_threads, 1));
   std::vector<Block> blocks(n_blocks);
   out.indptr.assign(n_labels + 1, 0);
 
   const auto sum_block = [&](int64_t b, int worker) {
-    if (!scratch[worker]) scratch[worker] = std::make_unique<Scratch>(Scratch{SparseSum(X.n_cols), {}});
-    auto& [sum, ranking] = *scratch[worker];
+    if (!scratch[worker]) scratch[worker] = std::make_unique<Scratch>(X.n_cols);
+    Scratch& mine = *scratch[worker];
     Block block;
     for (int64_t l = b * kLabelsPerBlock; l < std::min(n_labels, (b + 1) * kLabelsPerBlock); ++l) {
-      const int64_t start = static_cast<int64_t>(block.columns.size());
-      for (int64_t t = labels.begin(l); t < labels.end(l); ++t) sum.add(X, labels.indices[t], labels.values[t]);
-      sum.drain(block.columns, block.values);
-      keep_largest(start, max_features, block.columns, block.values, ranking);
-      const int64_t n = static_cast<int64_t>(block.columns.size()) - start;
-      const double factor = inverse_norm(block.values.data() + start, n, l);
-      for (int64_t i = start; i < start + n; ++i) block.values[i] = static_cast<float>(block.values[i] * factor);
+      for (int64_t t = labels.begin(l); t < labels.end(l); ++t) mine.sum.add(X, labels.indices[t], labels.values[t]);
+      int64_t n = mine.sum.drain(mine.columns.data(), mine.values.data());
+      n = keep_largest(max_features, n, mine.columns.data(), mine.values.data(), mine.keys);
+      const double factor = inverse_norm(mine.values.data(), n, l);
+      for (int64_t i = 0; i < n; ++i) mine.values[i] = static_cast<float>(mine.values[i] * factor);
+      block.columns.insert(block.columns.end(), mine.columns.begin(), mine.columns.begin() + n);
+      block.values.insert(block.values.end(), mine.values.begin(), mine.values.begin() + n);
       out.indptr[l + 1] = n;
     }
     block.columns.shrink_to_fit();

@@ -31,8 +31,8 @@ _ARRAYS = {
 class Layer:
     """Weights of all children of one level: parents to chunks to features to (child, weight).
 
-    ``arrays`` by name, as in ``cpp/kernels/chunk_layer.h``. The native searcher checks that they fit
-    together before it reads them.
+    ``arrays`` by name, as in ``cpp/kernels/chunk_layer.h``. The native searcher checks that they
+    fit together before it reads them.
     """
 
     def __init__(self, arrays: dict[str, np.ndarray]) -> None:

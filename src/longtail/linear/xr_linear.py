@@ -31,9 +31,9 @@ class XRLinear(LinearRanker):
     """Recursive linear ranking over a label tree (PECOS XR-Linear, Yu et al. 2022).
 
     Labels are clustered into a tree; every node has a linear classifier that tells which of the
-    rows that reach its parent belong to it, ``min_w 1/2 |w|^2 + sum_i C_i loss(y_i w.x_i)``. A query
-    walks down the tree keeping the ``beam`` best nodes of each level; the score of a label combines
-    the scores along its path (``longtail.linear.post_processing``).
+    rows that reach its parent belong to it, ``min_w 1/2 |w|^2 + sum_i C_i loss(y_i w.x_i)``. A
+    query walks down the tree keeping the ``beam`` best nodes of each level; the score of a label
+    combines the scores along its path (``longtail.linear.post_processing``).
 
     The default tree is wide and shallow (``default_tree``): clusters of several hundred labels cost
     little in the lane layout, and fewer clusters lose fewer labels on the way.

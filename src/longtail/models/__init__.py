@@ -27,8 +27,6 @@ TABLE = {
     "richards-propensity": "longtail.propensity:RichardsPropensity",
     "tfidf": "longtail.features:Tfidf",
     "xr-linear": "longtail.linear:XRLinear",
-    "richards_propensity": "longtail.propensity:RichardsPropensity",
-    "tfidf": "longtail.features:Tfidf",
 }
 
 

@@ -1,4 +1,4 @@
-"""Balanced 2-means over sparse or dense rows: the order in which a tree, or a batch sampler, cuts."""
+"""Balanced 2-means over sparse or dense rows, for trees of labels and batches of queries."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from longtail.tree.shape import TreeShape, balanced_shape
 
 __all__ = ["balanced_clusters", "cluster_order"]
 
-_LARGE = 1 << 19  # entries from which on one split is spread over the threads
+_LARGE = 1 << 20  # entries from which on one split is spread over the threads
 
 
 def cluster_order(

@@ -131,11 +131,12 @@ def _parents_of_groups(groups: Sequence[Any], n_labels: int) -> np.ndarray:
     while waiting:
         item, parent = waiting.pop()
         if isinstance(item, numbers.Integral) and not isinstance(item, bool):
-            if not 0 <= item < n_labels:
-                raise ValueError(f"hierarchy holds label {item}: labels are 0 to {n_labels - 1}")
-            if parents[item] != -2:
-                raise ValueError(f"hierarchy holds label {item} twice: a label has one place")
-            parents[item] = parent
+            label = int(item)
+            if not 0 <= label < n_labels:
+                raise ValueError(f"hierarchy holds label {label}: labels are 0 to {n_labels - 1}")
+            if parents[label] != -2:
+                raise ValueError(f"hierarchy holds label {label} twice: a label has one place")
+            parents[label] = parent
         elif isinstance(item, (list, tuple, np.ndarray, range, set, frozenset)):
             node = n_labels + len(inner)
             inner.append(parent)
@@ -155,8 +156,8 @@ def _parents_of_chain(chain: Sequence[Any], n_labels: int) -> np.ndarray:
         raise ValueError(
             f"the last matrix of the chain has {matrices[-1].shape[0]} rows, expected {n_labels}"
         )
+    parents: list[np.ndarray] = []
     start = n_labels  # first node of the level above
-    parents = [np.empty(0, dtype=np.int64)] * len(matrices)
     for t in reversed(range(len(matrices))):
         matrix = matrices[t]
         if (np.diff(matrix.indptr) != 1).any():
@@ -166,11 +167,7 @@ def _parents_of_chain(chain: Sequence[Any], n_labels: int) -> np.ndarray:
                 f"matrix {t} of the chain has {matrix.shape[1]} columns, but the one above it has "
                 f"{matrices[t - 1].shape[0]} rows"
             )
-        if t:
-            parents[t] = matrix.indices.astype(np.int64) + start
-            start += matrix.shape[1]
-        else:  # its columns are roots: one, or several below the root that is always there
-            n_roots = matrix.shape[1]
-            parents[0] = matrix.indices.astype(np.int64) + start
-            roots = np.full(n_roots, -1, dtype=np.int64)
-    return np.concatenate([*reversed(parents), roots])
+        parents.append(matrix.indices.astype(np.int64) + start)
+        start += matrix.shape[1]
+    parents.append(np.full(matrices[0].shape[1], -1, dtype=np.int64))  # below the root
+    return np.concatenate(parents)

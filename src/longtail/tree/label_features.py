@@ -27,9 +27,9 @@ def pifa(
 
     CSR for sparse ``X``, dense for dense ``X``. A label without positives has a zero row.
 
-    ``normalize_label_rows`` scales each row of Y to unit Euclidean length first, so that an instance
-    with many labels says less about each of them. The reference code of XR-Linear does; the formula
-    in the papers (False) does not. ``X`` is used as given: pass rows of unit length.
+    ``normalize_label_rows`` scales each row of Y to unit Euclidean length first, so that an
+    instance with many labels says less about each of them. The reference code of XR-Linear does;
+    the formula in the papers (False) does not. ``X`` is used as given: pass rows of unit length.
 
     ``max_features_per_label`` keeps the largest entries of each label's vector (in absolute value;
     before it is scaled to unit length), which bounds memory where millions of labels meet long
@@ -81,7 +81,7 @@ def unit_rows(matrix: Any) -> Any:
 
 
 def concatenate(first: Any, second: Any) -> Any:
-    """``[first | second]`` with rows of unit length: both parts weigh the same where both are there."""
+    """``[first | second]`` with rows of unit length; parts of unit length weigh the same."""
     if sp.issparse(first) or sp.issparse(second):
         both = sp.csr_matrix(sp.hstack([sp.csr_matrix(first), sp.csr_matrix(second)], format="csr"))
     else:

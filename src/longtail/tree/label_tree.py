@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
+import numbers
+import operator
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -34,12 +36,13 @@ _NODE_VALUES = {"one": 0, "sum": 1, "max": 2}
 class LabelTree(Estimator):
     """A tree whose leaves are the labels, each exactly once, all on the last level.
 
-    ``kind="kmeans"``: labels are described by ``features`` and halved by balanced spherical 2-means
-    ``D = max(1, ceil(log2(L / leaf)))`` times; the ``2**D`` clusters, in their order, are grouped by
-    ``branching`` until at most ``min_codes`` remain below the root. ``leaf >= L`` leaves a single
-    level, the labels under the root: one-versus-all. ``kind="random"`` has the same shape with
-    labels at random, ``kind="huffman"`` joins the rarest labels first (``branching`` at a time), and
-    ``kind="given"`` takes ``hierarchy``. The last three are what to compare the first one with.
+    ``kind="kmeans"``: labels are described by ``features`` and halved by balanced spherical
+    2-means ``D = max(1, ceil(log2(L / leaf)))`` times; the ``2**D`` clusters, in their order, are
+    grouped by ``branching`` until at most ``min_codes`` remain below the root. ``leaf >= L`` leaves
+    a single level, the labels under the root: one-versus-all. ``kind="random"`` has the same shape
+    with labels at random, ``kind="huffman"`` joins the rarest labels first (``branching`` at a
+    time), and ``kind="given"`` takes ``hierarchy``. Random and Huffman trees know nothing of what
+    labels have in common: they are there to be compared with.
 
     Parameters
     ----------
@@ -79,7 +82,7 @@ class LabelTree(Estimator):
     >>> tree.node_labels([[0, 2], [1]], level=0).nnz
     2
 
-    Yu et al., PECOS: prediction for enormous and correlated output spaces, JMLR 2022, sections 3, 4.
+    Yu et al., PECOS: prediction for enormous and correlated output spaces, JMLR 2022, section 3.
     """
 
     type_tag: ClassVar[str] = "label-tree"
@@ -166,7 +169,7 @@ class LabelTree(Estimator):
         return self._store(shape.child_ptr, _frequent_first(order, shape.child_ptr[-1], counts))
 
     def ancestors(self, level: int) -> np.ndarray:
-        """int32 (L): the node of ``level`` above each label. On the last level, the leaf position."""
+        """int32 (L): the node of ``level`` above each label; on the last level, its position."""
         self._check_fitted()
         offsets = leaf_offsets(self.child_ptr_, self._level(level))
         nodes = np.repeat(np.arange(len(offsets) - 1, dtype=np.int32), np.diff(offsets))
@@ -177,7 +180,8 @@ class LabelTree(Estimator):
 
         A node gets, from the labels of a row below it, ``"one"`` if there is any (binarised), the
         ``"sum"`` of their values (the relevance R^(t) = Y C of XR-Transformer), or the ``"max"``.
-        On the last level this is Y with its columns in leaf order. Negative levels count from the end.
+        On the last level this is Y with its columns in leaf order. Negative levels count from the
+        end.
 
         >>> tree = LabelTree(kind="given", hierarchy=[[0, 1], [2]]).fit(None, [[2]])
         >>> tree.node_labels([[0, 1], [1, 2]], 0, value="sum").toarray()
@@ -212,7 +216,7 @@ class LabelTree(Estimator):
             )
             return default_shape(sizes, self.branching)
         sizes = [as_k(size, "level_sizes") for size in self.level_sizes]
-        if any(a >= b for a, b in itertools.pairwise(sizes)):
+        if any(a >= b for a, b in pairwise(sizes)):
             raise ValueError(f"level_sizes must ascend, got {sizes}")
         if sizes and sizes[-1] > n_labels:
             raise ValueError(f"level_sizes asks for {sizes[-1]} clusters of {n_labels} labels")
@@ -240,12 +244,12 @@ class LabelTree(Estimator):
         label_features = as_features(label_features, name="label_features")
         if label_features.shape[0] != n_labels:
             raise ValueError(
-                f"label_features has {label_features.shape[0]} rows, but there are {n_labels} labels"
+                f"label_features has {label_features.shape[0]} rows for {n_labels} labels"
             )
         return unit_rows(label_features)
 
     def _level(self, level: int) -> int:
-        n_levels = len(self.child_ptr_)
+        n_levels, level = len(self.child_ptr_), operator.index(level)
         if not -n_levels <= level < n_levels:
             raise IndexError(f"level {level} of a tree with {n_levels} levels")
         return level % n_levels
@@ -261,6 +265,8 @@ class LabelTree(Estimator):
     def _get_state(self) -> State:
         params = self.get_params(deep=False)
         params["hierarchy"] = None  # the tree itself says it all
+        if not isinstance(self.random_state, numbers.Integral):  # a generator is no plain data
+            params["random_state"] = None
         if self.level_sizes is not None:
             params["level_sizes"] = [int(size) for size in self.level_sizes]
         arrays = {f"child_ptr_{t}": ptr for t, ptr in enumerate(self.child_ptr_)}
@@ -281,7 +287,7 @@ def _check_tree(child_ptr: list[np.ndarray], label_of_leaf: np.ndarray) -> None:
     above = 1
     for level, ptr in enumerate(child_ptr):
         if ptr.dtype != np.int64 or ptr.shape != (above + 1,) or ptr[0] != 0:
-            raise ModelFormatError(f"child_ptr_{level} must be {above + 1} int64 offsets from 0")
+            raise ModelFormatError(f"child_ptr_{level} must hold {above + 1} int64 offsets from 0")
         if (np.diff(ptr) < 1).any():
             raise ModelFormatError(f"child_ptr_{level} has a node without children")
         above = int(ptr[-1])
@@ -298,4 +304,4 @@ def _frequent_first(order: np.ndarray, child_ptr: np.ndarray, counts: np.ndarray
     and need about the same number of its passes.
     """
     cluster = np.repeat(np.arange(len(child_ptr) - 1), np.diff(child_ptr))
-    return order[np.lexsort((order, -counts[order], cluster))]
+    return np.asarray(order[np.lexsort((order, -counts[order], cluster))])

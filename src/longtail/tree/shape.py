@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -15,7 +15,7 @@ __all__ = ["TreeShape", "balanced_shape", "default_level_sizes", "default_shape"
 
 @dataclass
 class TreeShape:
-    """Level sizes are ``len(child_ptr[t])``'s business; ``splits`` says how to get there.
+    """Who is whose child by number, and the splits that bring labels into that order.
 
     ``child_ptr``: per level, (K_{t-1} + 1) offsets into its nodes. ``splits``: (S, 3) rows
     ``begin, cut, end`` into the order of the labels, in rounds ``round_ptr``: carrying them out
@@ -32,10 +32,10 @@ def default_level_sizes(
 ) -> list[int]:
     """Nodes per level, from just below the root to the labels, of the tree of XR-Linear.
 
-    Labels are halved ``D = max(1, ceil(log2(n_labels / leaf)))`` times into ``2**D`` clusters; these
-    are grouped by ``branching`` consecutive ones until at most ``min_codes`` (default: ``branching``)
-    remain. No more than ``leaf`` labels: a single level, the labels themselves. A cluster level that
-    would hold one label per cluster (``leaf=1``) is left out.
+    Labels are halved ``D = max(1, ceil(log2(n_labels / leaf)))`` times into ``2**D`` clusters;
+    these are grouped by ``branching`` consecutive ones until at most ``min_codes`` (default:
+    ``branching``) remain. No more than ``leaf`` labels: a single level, the labels themselves. A
+    cluster level that would hold one label per cluster (``leaf=1``) is left out.
 
     >>> default_level_sizes(30_938)
     [2, 32, 512, 30938]
@@ -61,18 +61,19 @@ def default_level_sizes(
 
 
 def default_shape(level_sizes: Sequence[int], branching: int) -> TreeShape:
-    """The tree with the sizes of ``default_level_sizes``: halving alone makes the last clusters, and
-    every level above groups ``branching`` consecutive nodes.
+    """The tree with the sizes of ``default_level_sizes``.
 
-    Where the last clusters are no power of two (``leaf=1``), grouping would join what an early split
-    parted; such a tree is cut level by level instead."""
+    Halving alone makes the last clusters, and every level above groups ``branching`` consecutive
+    nodes. Where the last clusters are no power of two (``leaf=1``), grouping would join what an
+    early split parted; such a tree is cut level by level instead.
+    """
     *clusters, n_labels = level_sizes
     if clusters and clusters[-1] & (clusters[-1] - 1):
         return balanced_shape(level_sizes)
     shape = balanced_shape([*clusters[-1:], n_labels])
     grouped = [
         np.minimum(np.arange(above + 1, dtype=np.int64) * branching, below)
-        for above, below in itertools.pairwise(clusters)
+        for above, below in pairwise(clusters)
     ]
     if grouped:
         root = np.array([0, clusters[0]], dtype=np.int64)
@@ -90,8 +91,7 @@ def balanced_shape(level_sizes: Sequence[int]) -> TreeShape:
     sizes = [1, *level_sizes]
     n_labels = sizes[-1]
     child_ptr = [
-        np.arange(above + 1, dtype=np.int64) * below // above
-        for above, below in itertools.pairwise(sizes)
+        np.arange(above + 1, dtype=np.int64) * below // above for above, below in pairwise(sizes)
     ]
     cuts = np.array([0, n_labels], dtype=np.int64)  # label positions of the nodes so far
     rounds: list[np.ndarray] = []
@@ -107,7 +107,7 @@ def balanced_shape(level_sizes: Sequence[int]) -> TreeShape:
 def _split_level(
     child_ptr: list[np.ndarray], level: int, cuts: np.ndarray, rounds: list[np.ndarray]
 ) -> np.ndarray:
-    """Label positions of the nodes of ``level`` from those of the level above; appends its rounds."""
+    """Label positions of the nodes of ``level`` from those of the level above; adds to rounds."""
     clusters = np.arange(len(child_ptr[level + 1]), dtype=np.int64)  # first last-cluster of a node
     for ptr in child_ptr[level + 1 : -1]:
         clusters = ptr[clusters]
