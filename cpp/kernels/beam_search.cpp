@@ -90,7 +90,7 @@ struct SearchScratch {
   std::vector<Candidates> candidates;
   std::vector<std::vector<Scored>> beam;
   std::vector<Expansion> work;
-  std::vector<float> scale;
+  std::vector<double> scale;
 };
 
 ScratchPtr make_scratch() { return std::make_shared<SearchScratch>(); }
@@ -105,17 +105,17 @@ void add_feature(const ChunkLayerView& layer, int64_t chunk, const uint32_t* ent
 }
 
 // What a query is multiplied by: 1, or the inverse of its length.
-float query_scale(const Queries& queries, int64_t query) {
+double query_scale(const Queries& queries, int64_t query) {
   if (!queries.normalize) return 1;
   const float* begin = queries.dense ? queries.matrix.row(query) : queries.sparse.values + queries.sparse.begin(query);
   const int64_t n = queries.dense ? queries.matrix.n_cols : queries.sparse.row_nnz(query);
   double sum = 0;
   for (int64_t p = 0; p < n; ++p) sum += static_cast<double>(begin[p]) * begin[p];
-  return sum > 0 ? static_cast<float>(1 / std::sqrt(sum)) : 1.0f;
+  return sum > 0 ? 1 / std::sqrt(sum) : 1.0;  // in double: the inverse of a tiny length overflows a float
 }
 
 // z[j] = w_j . x * scale + bias for the children of one chunk.
-void score_chunk(const ChunkLayerView& layer, int64_t chunk, const Queries& queries, int64_t query, float scale,
+void score_chunk(const ChunkLayerView& layer, int64_t chunk, const Queries& queries, int64_t query, double scale,
                  float* z) {
   const int64_t first = layer.chunk_children[chunk], width = layer.chunk_children[chunk + 1] - first;
   std::copy(layer.bias + first, layer.bias + first + width, z);
@@ -125,7 +125,7 @@ void score_chunk(const ChunkLayerView& layer, int64_t chunk, const Queries& quer
   if (queries.dense) {
     const float* x = queries.matrix.row(query);
     for (int64_t f = 0; f < n_features; ++f)
-      if (x[features[f]] != 0) add_feature(layer, chunk, entry_ptr, f, scale * x[features[f]], z);
+      if (x[features[f]] != 0) add_feature(layer, chunk, entry_ptr, f, static_cast<float>(scale * x[features[f]]), z);
     return;
   }
   const uint32_t* buckets = layer.buckets + layer.bucket_ptr[chunk];
@@ -143,12 +143,13 @@ void score_chunk(const ChunkLayerView& layer, int64_t chunk, const Queries& quer
         end = middle;
     }
     while (begin < end && *begin < f) ++begin;
-    if (begin < end && *begin == f) add_feature(layer, chunk, entry_ptr, begin - features, scale * X.values[p], z);
+    if (begin < end && *begin == f)
+      add_feature(layer, chunk, entry_ptr, begin - features, static_cast<float>(scale * X.values[p]), z);
   }
 }
 
 void expand(const ChunkLayerView& layer, const PostProcessor& post, const Expansion& task, const Queries& queries,
-            int64_t query, float scale, const int32_t* label_of, float* z, Candidates& candidates) {
+            int64_t query, double scale, const int32_t* label_of, float* z, Candidates& candidates) {
   const bool bounded = post.transform != Transform::noop;
   for (int64_t chunk = layer.parent_chunks[task.parent]; chunk < layer.parent_chunks[task.parent + 1]; ++chunk) {
     if (bounded && task.score < candidates.threshold) return;

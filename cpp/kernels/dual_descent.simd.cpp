@@ -65,13 +65,22 @@ void axpy(const LaneRows& rows, int64_t i, f32x16 step, float* weights) {
   }
 }
 
+// Brings the next row near: its entries, its dual variables, and the weights of its rarest features. Entries are sorted
+// by falling frequency, so the last ones are those whose weights are likely to be far away.
 void prefetch_row(const LaneRows& rows, int64_t i, const float* alpha) {
-  const int64_t p = rows.indptr[i];
-  __builtin_prefetch(rows.indices + p);
-  __builtin_prefetch(rows.indices + p + 16);
-  __builtin_prefetch(rows.values + p);
-  __builtin_prefetch(rows.values + p + 16);
+  const int64_t end = rows.indptr[i + 1];
+  for (int64_t p = rows.indptr[i]; p < end; p += 16) {
+    __builtin_prefetch(rows.indices + p);
+    __builtin_prefetch(rows.values + p);
+  }
   __builtin_prefetch(alpha + i * kLanes, 1);
+}
+
+void prefetch_weights(const LaneRows& rows, int64_t i, const float* weights) {
+  constexpr int64_t kRare = 32;
+  const int64_t end = rows.indptr[i + 1];
+  const int64_t begin = end - rows.indptr[i] > kRare ? end - kRare : rows.indptr[i];
+  for (int64_t p = begin; p < end; ++p) __builtin_prefetch(weights + rows.indices[p] * int64_t{kLanes});
 }
 
 void solve_dual(const LaneRows& rows, const LaneTargets& targets, const SolverParams& params, uint64_t seed,
@@ -115,7 +124,8 @@ void solve_dual(const LaneRows& rows, const LaneTargets& targets, const SolverPa
     f32x16 largest = splat(-inf), smallest = splat(inf);
     for (int64_t s = 0; s < n_awake; ++s) {
       const int64_t i = order[s];
-      if (s + 2 < n_awake) prefetch_row(rows, order[s + 2], scratch.alpha);
+      if (s + 4 < n_awake) prefetch_row(rows, order[s + 4], scratch.alpha);
+      if (s + 1 < n_awake) prefetch_weights(rows, order[s + 1], weights);
       const f32x16 z = dot(rows, i, weights, load(bias_weights) * bias);
       const f32x16 a = load(scratch.alpha + i * kLanes);
       f32x16 sign = plain_sign, cost = plain_cost;
