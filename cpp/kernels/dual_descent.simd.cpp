@@ -114,13 +114,15 @@ void solve_dual(const LaneRows& rows, const LaneTargets& targets, const SolverPa
   i32x16 frozen = absent;
   int64_t n_awake = n;
   for (int32_t pass = 0; pass < params.max_iter; ++pass) {
-    for (int64_t s = 0; s + 1 < n_awake; ++s) {
+    const bool full = n_awake == n;
+    // A full pass reads the rows as they lie in memory; the awake ones among them are shuffled.
+    for (int64_t s = 0; !full && s + 1 < n_awake; ++s) {
       const int64_t t = s + rng.below(static_cast<uint32_t>(n_awake - s));
       const int32_t swapped = order[s];
       order[s] = order[t];
       order[t] = swapped;
     }
-    const bool full = n_awake == n;
+    int64_t n_kept = 0;
     f32x16 largest = splat(-inf), smallest = splat(inf);
     for (int64_t s = 0; s < n_awake; ++s) {
       const int64_t i = order[s];
@@ -142,12 +144,8 @@ void solve_dual(const LaneRows& rows, const LaneTargets& targets, const SolverPa
       const f32x16 gradient = sign * z - one + a * diagonal;
       const i32x16 at_zero = a <= zero, at_upper = a >= upper;
       const i32x16 idle = (at_zero & (gradient > -negligible)) | (at_upper & (gradient < negligible)) | frozen;
-      if (all(idle)) {
-        order[s] = order[--n_awake];
-        order[n_awake] = static_cast<int32_t>(i);
-        --s;
-        continue;
-      }
+      if (all(idle)) continue;
+      order[n_kept++] = static_cast<int32_t>(i);
       f32x16 projected = idle ? zero : gradient;
       largest = max(largest, projected);
       smallest = min(smallest, projected);
@@ -160,6 +158,7 @@ void solve_dual(const LaneRows& rows, const LaneTargets& targets, const SolverPa
         store(bias_weights, load(bias_weights) + step * bias);
       }
     }
+    n_awake = n_kept;
     const f32x16 violation = largest > smallest ? largest - smallest : zero;
     const i32x16 settled = (violation <= tolerance) | frozen;
     for (int lane = 0; lane < targets.n_lanes; ++lane) {
@@ -173,6 +172,7 @@ void solve_dual(const LaneRows& rows, const LaneTargets& targets, const SolverPa
         for (int lane = 0; lane < targets.n_lanes; ++lane) status->converged[lane] = true;
         return;
       }
+      for (int64_t i = 0; i < n; ++i) order[i] = static_cast<int32_t>(i);
       n_awake = n;
       frozen = absent;
     } else if (!full) {

@@ -57,7 +57,7 @@ class OneVsAll(LinearRanker):
         positive_weight: Any = 1.0,
         negative_weight: Any = 1.0,
         solver: str = "auto",
-        tolerance: float = 0.3,
+        tolerance: float = 0.5,
         max_iter: int = 100,
         bias: float = 1.0,
         threshold: float = 0.01,

@@ -23,7 +23,7 @@ class SolverOptions:
 
     loss: str = "squared_hinge"
     solver: str = "auto"
-    tolerance: float = 0.3
+    tolerance: float = 0.5
     max_iter: int = 100
     bias: float = 1.0
     threshold: float = 0.1
