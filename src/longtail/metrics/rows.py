@@ -71,4 +71,5 @@ def row_wise(terms: Callable[P, Rows]) -> RowMetric[P]:
     as_any = cast(Any, metric)
     as_any.rows = terms
     as_any.__signature__ = inspect.signature(terms).replace(return_annotation="float")
+    as_any.__annotations__ = {**terms.__annotations__, "return": float}
     return cast("RowMetric[P]", metric)
