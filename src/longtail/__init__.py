@@ -13,11 +13,11 @@ __version__ = "0.1.0"
 
 _HOME = {
     "DataFormatError": "exceptions",
-    "LabelTree": "tree",
     "Dataset": "data",
     "DirectPropensity": "propensity",
     "JainPropensity": "propensity",
     "JointPropensity": "propensity",
+    "LabelTree": "tree",
     "MissingDependencyError": "exceptions",
     "ModelFormatError": "exceptions",
     "NearestNeighbors": "baselines",
@@ -46,6 +46,7 @@ _ROOMS = {
     "persist",
     "propensity",
     "report",
+    "tree",
 }
 
 __all__ = [*_HOME, "__version__", *sorted(_ROOMS)]

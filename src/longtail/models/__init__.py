@@ -19,6 +19,7 @@ TABLE = {
     "fixed_propensity": "longtail.propensity:FixedPropensity",
     "jain_propensity": "longtail.propensity:JainPropensity",
     "joint_propensity": "longtail.propensity:JointPropensity",
+    "label_tree": "longtail.tree:LabelTree",
     "nearest-neighbors": "longtail.baselines:NearestNeighbors",
     "popularity": "longtail.baselines:Popularity",
     "richards_propensity": "longtail.propensity:RichardsPropensity",
