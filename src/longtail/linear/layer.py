@@ -31,8 +31,8 @@ _ARRAYS = {
 class Layer:
     """Weights of all children of one level: parents to chunks to features to (child, weight).
 
-    ``arrays`` by name, as in ``cpp/kernels/chunk_layer.h``. The native searcher checks that they fit
-    together before it reads them.
+    ``arrays`` by name, as in ``cpp/kernels/chunk_layer.h``. The native searcher checks that they
+    fit together before it reads them.
     """
 
     def __init__(self, arrays: dict[str, np.ndarray]) -> None:
@@ -57,7 +57,8 @@ class Layer:
         rows, columns = [], []
         for chunk, first in enumerate(a["chunk_children"][:-1]):
             low, high = a["feature_ptr"][chunk : chunk + 2]
-            counts = np.diff(a["entry_ptr"][low + chunk : high + chunk + 1].astype(np.int64))
+            offsets = a["entry_ptr"][low + chunk : high + chunk + 1].astype(np.int64)
+            counts: Any = np.diff(offsets)
             columns.append(np.repeat(a["features"][low:high], counts))
             base, end = a["entry_base"][chunk : chunk + 2]
             rows.append(a["child"][base:end].astype(np.int64) + first)

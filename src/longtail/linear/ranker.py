@@ -22,7 +22,30 @@ from longtail.features.unit_rows import unit_rows
 from longtail.linear.layer import Layer
 from longtail.linear.post_processing import post_processors
 
-__all__ = ["LinearRanker"]
+__all__ = ["LinearRanker", "beam_widths"]
+
+
+def beam_widths(beam: int | Sequence[int] | None, level_sizes: Sequence[int]) -> list[int]:
+    """Nodes kept after each level but the last; never more than the level has.
+
+    ``beam``: one width for all levels, one per level, or None for all nodes.
+
+    >>> beam_widths(10, [4, 64, 1000])
+    [4, 10]
+    """
+    inner = [int(size) for size in level_sizes[:-1]]
+    if beam is None:
+        return inner
+    if np.ndim(beam) == 0:
+        width = as_k(beam, "beam")
+        return [min(width, most) for most in inner]
+    widths = [as_k(width, "beam") for width in beam]  # type: ignore[union-attr]
+    if len(widths) != len(inner):
+        raise ValueError(
+            f"beam names {len(widths)} levels, but there are {len(inner)} to cut: "
+            "every level but the last"
+        )
+    return [min(width, most) for width, most in zip(widths, inner, strict=True)]
 
 
 class LinearRanker(Ranker):
@@ -39,16 +62,6 @@ class LinearRanker(Ranker):
     n_jobs: int | None
     post_processor: str | Sequence[str]
 
-    def _beams(self, beam: int | Sequence[int] | None) -> list[int]:
-        """Width of the beam after each level but the last; never wider than the level."""
-        inner = [layer.n_children for layer in self.layers_[:-1]]
-        if beam is None:
-            return inner
-        widths = [beam] * len(inner) if np.ndim(beam) == 0 else list(beam)  # type: ignore[arg-type]
-        if len(widths) != len(inner):
-            raise ValueError(f"beam names {len(widths)} levels, but there are {len(inner)} to cut")
-        return [min(as_k(width, "beam"), most) for width, most in zip(widths, inner, strict=True)]
-
     def _search(self, X: Any, k: int, beams: list[int]) -> TopK:
         threads = n_threads(self.n_jobs)
         if self.normalize:
@@ -61,10 +74,15 @@ class LinearRanker(Ranker):
         return TopK._trusted(ids, scores, self.n_labels_)
 
     def _searcher(self) -> Any:
-        """The native searcher over ``layers_``, made on first use and not part of the state."""
-        searcher = self.__dict__.get("_native_searcher")
-        if searcher is None:
-            codes, powers = post_processors(self.post_processor, len(self.layers_))
+        """The native searcher over ``layers_``, made on first use and not part of the state.
+
+        It holds the post-processor, so it is made anew when that parameter has changed.
+        """
+        names = self.post_processor
+        names = names if isinstance(names, str) else tuple(names)
+        made_for, searcher = self.__dict__.get("_native_searcher", (None, None))
+        if searcher is None or made_for != names:
+            codes, powers = post_processors(names, len(self.layers_))
             searcher = core.BeamSearcher(
                 [layer.native() for layer in self.layers_],
                 codes,
@@ -72,16 +90,12 @@ class LinearRanker(Ranker):
                 self.label_of_leaf_,
                 self.n_features_in_,
             )
-            self.__dict__["_native_searcher"] = searcher
+            self.__dict__["_native_searcher"] = names, searcher
         return searcher
 
     def _set_layers(self, layers: list[Layer], label_of_leaf: np.ndarray) -> None:
         self.__dict__.pop("_native_searcher", None)
         self.layers_, self.label_of_leaf_ = layers, label_of_leaf
-
-    def set_params(self, **params: Any) -> Any:
-        self.__dict__.pop("_native_searcher", None)  # it holds the post-processor
-        return super().set_params(**params)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_native_searcher"}
@@ -101,7 +115,9 @@ class LinearRanker(Ranker):
 
     def _set_state(self, state: persist.State) -> None:
         super()._set_state(state)
-        layers = [Layer.from_state(state, f"layer{t}") for t in range(state.count("n_layers", 64))]
+        layers = [Layer.from_state(state, f"layer{t}") for t in range(state.count("n_layers"))]
+        if not layers:
+            raise ModelFormatError("a linear model must have at least one layer")
         labels = state.array("label_of_leaf", np.int32, (self.n_labels_,))
         if not np.array_equal(np.sort(labels), np.arange(self.n_labels_)):
             raise ModelFormatError("array 'label_of_leaf' is not an arrangement of the labels")
