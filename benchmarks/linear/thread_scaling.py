@@ -47,7 +47,8 @@ def main() -> None:
     args = parser.parse_args()
     X, Y, X_test = features(args.data)
     print(f"$ python {' '.join(sys.argv)}")
-    print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores, {lt.native_info()}")
+    machine = platform.processor() or platform.machine()
+    print(f"{machine}, {os.cpu_count()} cores, {lt.native_info()}")
     print(f"{args.data}: X {X.shape}, Y {Y.shape}, test rows {X_test.shape[0]}")
     batch = X_test[np.arange(20 * X_test.shape[0]) % X_test.shape[0]]
     maker = lt.OneVsAll if args.one_vs_all else lt.XRLinear
