@@ -44,7 +44,7 @@ $(NATIVE): $(DEPS) CMakeLists.txt cpp/kernels cpp/bindings $(CPP)
 	@$(PREFIX_PATH) cmake --build build/dev -- --quiet
 	@touch $@
 
-demo: setup  ## load a data set, fit two baselines, evaluate them, write a report
+demo: setup  ## load a data set, fit two baselines and a model, evaluate them, write a report
 	@$(BIN)/python examples/demo.py
 
 test: setup  ## run the tests, the examples in docstrings, README and docs included
