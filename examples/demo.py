@@ -15,8 +15,6 @@ import textwrap
 import time
 from pathlib import Path
 
-from sklearn.feature_extraction.text import TfidfVectorizer
-
 import longtail as lt
 from longtail.report import Report
 
@@ -39,15 +37,15 @@ def main() -> None:
     print(f"\nFor example, “{data.test.texts[row]}” has the labels {', '.join(codes)}.")
 
     heading("2. Features: TF-IDF of words")
-    vectorizer = TfidfVectorizer(sublinear_tf=True, min_df=2)
+    vectorizer = lt.Tfidf()
     X_train = vectorizer.fit_transform(data.train.texts)
     X_test = vectorizer.transform(data.test.texts)
     print(f"{X_train.shape[1]:,} features, {X_train.nnz / X_train.shape[0]:.1f} a row")
 
-    heading("3. Two baselines")
+    heading("3. Three models: two baselines, and a tree of linear classifiers")
     propensity = lt.JainPropensity().fit(data.train.Y)
     reports = {}
-    for model in (lt.Popularity(), lt.NearestNeighbors(n_neighbors=10)):
+    for model in (lt.Popularity(), lt.NearestNeighbors(), lt.XRLinear(random_state=0)):
         name = type(model).__name__
         start = time.perf_counter()
         top = model.fit(X_train, data.train.Y).predict_topk(X_test, k=5)
@@ -63,13 +61,13 @@ def main() -> None:
         )
     print_figures(reports)
 
-    best = reports["NearestNeighbors"]
+    best = reports["XRLinear"]
     heading("4. What not to trust")
     for note in best.warnings:
         print(textwrap.fill(f"- {note}", 96, subsequent_indent="  "))
 
     heading("5. The model as a directory, the report as a page")
-    folder = out / "nearest-neighbors"
+    folder = out / "xr-linear"
     model.save(folder, overwrite=True)
     assert lt.load(folder).predict_topk(X_test[:100], k=5) == top[:100]
     best.to_html(out / "report.html")
