@@ -44,8 +44,9 @@ PEERS = {
     "libmultilabel": Peer(
         "libmultilabel==0.10.0", ("numpy==2.4.6", "scipy==1.17.1", "scikit-learn==1.9.1")
     ),
-    # Compiled on this machine; its Python layer fails with NumPy 2.
-    "fasttext": Peer("fasttext==0.9.3", ("numpy==1.26.4", "scipy==1.13.1")),
+    # fastText 0.9.3 trains from memory it has not set, and stops with "Encountered NaN" on most
+    # inputs when compiled here; the compiled 0.9.2 does not. Its Python layer fails with NumPy 2.
+    "fasttext": Peer("fasttext-wheel==0.9.2", ("numpy==1.26.4", "scipy==1.13.1")),
     "sklearn": Peer("scikit-learn==1.9.1", ("numpy==2.4.6", "scipy==1.17.1")),
 }
 

@@ -1,7 +1,7 @@
 // Top-down beam search over chunked layers.
 //
 // Scores along a path are kept as sums of logarithms (never as products, which underflow) and turned into products,
-// where the post-processor wants one, when the answer is written. Every transform but `noop` is non-positive in the log
+// where the post-processor wants one, at the last level. Every transform but `noop` is non-positive in the log
 // domain, so a node's score bounds its descendants': parents are expanded best first, and one that cannot reach the
 // k-th candidate any more is skipped. That changes no answer.
 //

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from adapters.adapter import Adapter as Base
 from adapters.adapter import padded
 
-PACKAGE = "fasttext"
+PACKAGE = "fasttext-wheel"
 
 
 class Adapter(Base):

@@ -37,47 +37,63 @@ def combine(tops: Sequence[TopK], k: int, rule: str = "mean", *, n_jobs: int | N
         raise ValueError("there is nothing to combine")
     if len({len(top) for top in tops}) > 1 or len({top.n_labels for top in tops}) > 1:
         raise ValueError("rankings must be of the same rows and the same labels")
-    total = None
-    base = np.zeros(len(tops[0]), np.float32)
-    for top in tops:
-        values = _values(top, rule) / np.float32(len(tops))
-        if rule == "mean":
-            # Shifted by the lowest answer, so that what is missing adds that lowest answer.
-            answered = top.indices >= 0
-            lowest = np.where(answered, values, np.float32(0)).min(axis=1, initial=0)
-            values = values - lowest[:, None]
-            base += lowest
-        member = _csr(top, values)
-        total = member if total is None else total + member
-    ranked = TopK.from_scores(sp.csr_matrix(total), k, n_jobs=n_jobs)
-    if rule == "mean" and base.any():
-        shifted = ranked.scores + base[:, None]
-        return TopK._trusted(ranked.indices, shifted, ranked.n_labels)
-    return ranked
+    values = [_values(top, rule) / len(tops) for top in tops]
+    lowest = [np.zeros(len(top)) for top in tops]
+    if rule == "mean":
+        lowest = [_lowest(top, value) for top, value in zip(tops, values, strict=True)]
+    total = _sums(tops, values, lowest)
+    return TopK.from_scores(total, k, n_jobs=n_jobs)
+
+
+def _sums(
+    tops: Sequence[TopK], values: Sequence[np.ndarray], lowest: Sequence[np.ndarray]
+) -> sp.csr_matrix:
+    """Sum over members of their value of a label, or of their lowest where they lack it, (n, L).
+
+    Every answer of any member is stored, also where the sum is 0: it remains a candidate.
+    """
+    ids = np.hstack([top.indices for top in tops])
+    order = np.argsort(ids, axis=1, kind="stable")
+    ids = np.take_along_axis(ids, order, axis=1)
+    rows, slots = np.nonzero(ids >= 0)
+    ids = ids[rows, slots]
+    first = np.ones(len(ids), bool)  # of a group of equal labels in a row
+    first[1:] = (ids[1:] != ids[:-1]) | (rows[1:] != rows[:-1])
+    group = np.cumsum(first) - 1
+    rows, at = rows[first], (rows, order[rows, slots])
+    low = np.hstack(
+        [np.repeat(low[:, None], top.k, axis=1) for top, low in zip(tops, lowest, strict=True)]
+    )
+    total = np.bincount(group, np.hstack(values)[at])
+    found = np.bincount(group, low[at])
+    missing = np.where(np.bincount(group) < len(tops), np.sum(lowest, axis=0)[rows] - found, 0)
+    limit = float(np.finfo(np.float32).max)
+    indptr = np.searchsorted(rows, np.arange(len(tops[0]) + 1))
+    width = tops[0].n_labels if tops[0].n_labels is not None else int(ids.max(initial=-1)) + 1
+    return sp.csr_matrix(
+        (np.clip(total + missing, -limit, limit).astype(np.float32), ids[first], indptr),
+        shape=(len(tops[0]), width),
+    )
+
+
+def _lowest(top: TopK, values: np.ndarray) -> np.ndarray:
+    return np.asarray(np.where(top.indices >= 0, values, 0).min(axis=1, initial=0))
 
 
 def _values(top: TopK, rule: str) -> np.ndarray:
+    """What each answer is worth under the rule, float64; padding is worth 0."""
     answered = top.indices >= 0
+    # An answered label may have the score -inf, the logarithm of a vanishing product.
+    limit = float(np.finfo(np.float32).max)
+    scores = np.clip(np.where(answered, top.scores, 0).astype(np.float64), -limit, limit)
     if rule == "mean":
-        return np.where(answered, top.scores, np.float32(0))
+        return scores
     if rule == "rank":
-        ranks = np.broadcast_to(np.arange(top.k, dtype=np.float32), top.scores.shape)
-        return ((top.k - ranks) / top.k).astype(np.float32)
+        ranks = np.arange(top.k, dtype=np.float64)
+        return np.where(answered, (top.k - ranks) / max(top.k, 1), 0)
     if rule == "sigmoid":
         with np.errstate(over="ignore"):
-            return (1 / (1 + np.exp(-top.scores.astype(np.float64)))).astype(np.float32)
-    with np.errstate(invalid="ignore"):
-        high = np.where(answered[:, :1], top.scores[:, :1], 0)
-        weights = np.where(answered, np.exp((top.scores - high).astype(np.float64)), 0)
+            return np.where(answered, 1 / (1 + np.exp(-scores)), 0)
+    weights = np.where(answered, np.exp(scores - scores[:, :1]), 0)
     sums = weights.sum(axis=1, keepdims=True)
-    return (weights / np.where(sums > 0, sums, 1)).astype(np.float32)
-
-
-def _csr(top: TopK, values: np.ndarray) -> sp.csr_matrix:
-    """Answers with these values; explicit zeros stay, so that every answer remains a candidate."""
-    answered = top.indices >= 0
-    indptr = np.concatenate([[0], np.cumsum(answered.sum(axis=1), dtype=np.int64)])
-    width = top.n_labels if top.n_labels is not None else int(top.indices.max(initial=-1)) + 1
-    out = sp.csr_matrix((values[answered], top.indices[answered], indptr), (len(top), width))
-    out.sort_indices()
-    return out
+    return np.asarray(weights / np.where(sums > 0, sums, 1))

@@ -57,8 +57,8 @@ class Layer:
         rows, columns = [], []
         for chunk, first in enumerate(a["chunk_children"][:-1]):
             low, high = a["feature_ptr"][chunk : chunk + 2]
-            ends = a["entry_ptr"][low + chunk : high + chunk + 1].astype(np.int64)
-            counts = ends[1:] - ends[:-1]
+            offsets = a["entry_ptr"][low + chunk : high + chunk + 1].astype(np.int64)
+            counts: Any = np.diff(offsets)
             columns.append(np.repeat(a["features"][low:high], counts))
             base, end = a["entry_base"][chunk : chunk + 2]
             rows.append(a["child"][base:end].astype(np.int64) + first)

@@ -13,7 +13,7 @@ from longtail._native import core, csr_args
 from longtail.linear.layer import Layer
 from longtail.solvers import SolverOptions
 
-__all__ = ["LevelProblem", "all_rows", "train_level"]
+__all__ = ["LevelProblem", "all_rows", "as_weight", "check_cost", "train_level"]
 
 Progress = Callable[[int, int], None] | None
 
@@ -57,7 +57,8 @@ def train_level(
     """Solves every binary problem of a level; see ``cpp/kernels/level_training.h``.
 
     Hinge-like losses know no soft target: there a label value in (0, 1) is a positive that costs
-    that much less. The logistic loss takes it as a probability.
+    that much less, unless ``relevance`` says what it costs. The logistic loss takes it as a
+    probability.
     """
     Y = problem.positives
     n_children = Y.shape[1]
@@ -69,10 +70,14 @@ def train_level(
     if options.loss == "logistic":
         if (Y.data != 1).any():
             sign = (2 * Y.data - 1).astype(np.float32)
-    else:
+    elif problem.relevance is None:
         cost = cost * Y.data
+    row_weight = None
     if problem.row_weight is not None:
-        cost = cost * problem.row_weight[Y.indices]
+        row_weight = np.ascontiguousarray(as_weight(problem.row_weight, "row_weight"))
+        if row_weight.shape != (X.shape[0],):
+            raise ValueError(f"row_weight must be one number per row, got {row_weight.shape}")
+        cost = cost * row_weight[Y.indices]
     arrays, _, _ = core.train_level(
         *csr_args(X),
         _int64(problem.parents.indptr),
@@ -83,7 +88,7 @@ def train_level(
         sign,
         np.ascontiguousarray(cost, dtype=np.float32),
         _per_child(problem.negative_cost, n_children, "negative_cost"),
-        problem.row_weight,
+        row_weight,
         **options.native(),
         seed=seed,
         batch_bytes=batch_bytes,
@@ -93,14 +98,26 @@ def train_level(
     return Layer(arrays)
 
 
-def _per_child(value: Any, n_children: int, name: str) -> np.ndarray:
+def check_cost(C: Any) -> None:
+    """Refuses a cost that is not a positive, finite number."""
+    if not 0 < C < np.inf:
+        raise ValueError(f"C must be positive and finite, got {C}")
+
+
+def as_weight(value: Any, name: str) -> np.ndarray:
+    """A weight or an array of them as float32, refused if negative or not finite."""
     array = np.asarray(value, dtype=np.float32)
+    if not (np.isfinite(array) & (array >= 0)).all():
+        raise ValueError(f"{name} must be finite and not negative, got {value}")
+    return array
+
+
+def _per_child(value: Any, n_children: int, name: str) -> np.ndarray:
+    array = as_weight(value, name)
     if array.ndim == 0:
         array = np.full(n_children, array, dtype=np.float32)
     if array.shape != (n_children,):
         raise ValueError(f"{name} must be a number or one per label, got shape {array.shape}")
-    if not (np.isfinite(array) & (array >= 0)).all():
-        raise ValueError(f"{name} must be finite and not negative")
     return np.ascontiguousarray(array)
 
 

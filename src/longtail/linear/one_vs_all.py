@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from longtail import persist
 from longtail._native import n_threads
 from longtail._progress import Progress
 from longtail._validation import as_seed
 from longtail.data.topk import TopK
 from longtail.features.unit_rows import unit_rows
-from longtail.linear.level import LevelProblem, all_rows, train_level
+from longtail.linear.level import LevelProblem, all_rows, as_weight, check_cost, train_level
 from longtail.linear.ranker import LinearRanker
 from longtail.solvers import SolverOptions
 
@@ -57,7 +58,7 @@ class OneVsAll(LinearRanker):
         positive_weight: Any = 1.0,
         negative_weight: Any = 1.0,
         solver: str = "auto",
-        tolerance: float = 0.3,
+        tolerance: float = 0.5,
         max_iter: int = 100,
         bias: float = 1.0,
         threshold: float = 0.01,
@@ -89,8 +90,7 @@ class OneVsAll(LinearRanker):
             bias=self.bias,
             threshold=self.threshold,
         )
-        if not self.C > 0:
-            raise ValueError(f"C must be positive, got {self.C}")
+        check_cost(self.C)
         threads = n_threads(self.n_jobs)
         seed = as_seed(self.random_state)
         X = sp.csr_matrix(X) if not sp.issparse(X) else X
@@ -103,14 +103,21 @@ class OneVsAll(LinearRanker):
             parents=all_rows(X.shape[0]),
             child_ptr=np.array([0, Y.shape[1]], np.int64),
             positives=_sorted_csc(Y)[:, order],
-            positive_cost=self.C * _ordered(self.positive_weight, order),
-            negative_cost=self.C * _ordered(self.negative_weight, order),
+            positive_cost=self.C * _ordered(self.positive_weight, order, "positive_weight"),
+            negative_cost=self.C * _ordered(self.negative_weight, order, "negative_weight"),
         )
         with Progress("OneVsAll") as progress:
             layer = train_level(
                 X, problem, options, seed=seed, n_threads=threads, progress=progress
             )
         self._set_layers([layer], order)
+
+    def _get_state(self) -> persist.State:
+        state = super()._get_state()
+        for name in ("positive_weight", "negative_weight"):  # arrays, if there is one per label
+            if isinstance(state.params[name], np.ndarray):
+                state.params[name] = state.params[name].tolist()
+        return state
 
     def _predict_topk(self, X: Any, k: int) -> TopK:
         return self._search(X, k, [])
@@ -128,8 +135,10 @@ def _sorted_csc(Y: sp.csr_matrix) -> sp.csc_matrix:
     return out
 
 
-def _ordered(weight: Any, order: np.ndarray) -> Any:
-    array = np.asarray(weight, dtype=np.float32)
+def _ordered(weight: Any, order: np.ndarray, name: str) -> Any:
+    array = as_weight(weight, name)
     if array.ndim and array.shape != order.shape:
-        raise ValueError(f"a weight per label must have length {len(order)}, got {array.shape}")
+        raise ValueError(
+            f"{name} must be a number or one per label ({len(order)}), got shape {array.shape}"
+        )
     return array if array.ndim == 0 else array[order]

@@ -24,6 +24,29 @@ from longtail.linear.post_processing import post_processors
 __all__ = ["LinearRanker", "beam_widths"]
 
 
+def beam_widths(beam: int | Sequence[int] | None, level_sizes: Sequence[int]) -> list[int]:
+    """Nodes kept after each level but the last; never more than the level has.
+
+    ``beam``: one width for all levels, one per level, or None for all nodes.
+
+    >>> beam_widths(10, [4, 64, 1000])
+    [4, 10]
+    """
+    inner = [int(size) for size in level_sizes[:-1]]
+    if beam is None:
+        return inner
+    if np.ndim(beam) == 0:
+        width = as_k(beam, "beam")
+        return [min(width, most) for most in inner]
+    widths = [as_k(width, "beam") for width in beam]  # type: ignore[union-attr]
+    if len(widths) != len(inner):
+        raise ValueError(
+            f"beam names {len(widths)} levels, but there are {len(inner)} to cut: "
+            "every level but the last"
+        )
+    return [min(width, most) for width, most in zip(widths, inner, strict=True)]
+
+
 class LinearRanker(Ranker):
     """Search over trained layers, saving and loading; subclasses train.
 
@@ -38,9 +61,6 @@ class LinearRanker(Ranker):
     n_jobs: int | None
     post_processor: str | Sequence[str]
 
-    def _beams(self, beam: int | Sequence[int] | None) -> list[int]:
-        return beam_widths(beam, [layer.n_children for layer in self.layers_[:-1]])
-
     def _search(self, X: Any, k: int, beams: list[int]) -> TopK:
         threads = n_threads(self.n_jobs)
         searcher = self._searcher()
@@ -52,10 +72,15 @@ class LinearRanker(Ranker):
         return TopK._trusted(ids, scores, self.n_labels_)
 
     def _searcher(self) -> Any:
-        """The native searcher over ``layers_``, made on first use and not part of the state."""
-        searcher = self.__dict__.get("_native_searcher")
-        if searcher is None:
-            codes, powers = post_processors(self.post_processor, len(self.layers_))
+        """The native searcher over ``layers_``, made on first use and not part of the state.
+
+        It holds the post-processor, so it is made anew when that parameter has changed.
+        """
+        names = self.post_processor
+        names = names if isinstance(names, str) else tuple(names)
+        made_for, searcher = self.__dict__.get("_native_searcher", (None, None))
+        if searcher is None or made_for != names:
+            codes, powers = post_processors(names, len(self.layers_))
             searcher = core.BeamSearcher(
                 [layer.native() for layer in self.layers_],
                 codes,
@@ -63,16 +88,12 @@ class LinearRanker(Ranker):
                 self.label_of_leaf_,
                 self.n_features_in_,
             )
-            self.__dict__["_native_searcher"] = searcher
+            self.__dict__["_native_searcher"] = names, searcher
         return searcher
 
     def _set_layers(self, layers: list[Layer], label_of_leaf: np.ndarray) -> None:
         self.__dict__.pop("_native_searcher", None)
         self.layers_, self.label_of_leaf_ = layers, label_of_leaf
-
-    def set_params(self, **params: Any) -> Any:
-        self.__dict__.pop("_native_searcher", None)  # it holds the post-processor
-        return super().set_params(**params)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_native_searcher"}
@@ -92,23 +113,11 @@ class LinearRanker(Ranker):
 
     def _set_state(self, state: persist.State) -> None:
         super()._set_state(state)
-        layers = [Layer.from_state(state, f"layer{t}") for t in range(state.count("n_layers", 64))]
+        layers = [Layer.from_state(state, f"layer{t}") for t in range(state.count("n_layers"))]
+        if not layers:
+            raise ModelFormatError("a linear model must have at least one layer")
         labels = state.array("label_of_leaf", np.int32, (self.n_labels_,))
         if not np.array_equal(np.sort(labels), np.arange(self.n_labels_)):
             raise ModelFormatError("array 'label_of_leaf' is not an arrangement of the labels")
         self._set_layers(layers, labels)
         self._searcher()  # checks the layers
-
-
-def beam_widths(beam: int | Sequence[int] | None, sizes: Sequence[int]) -> list[int]:
-    """Width of the beam after each level but the last, never wider than the level; None is exact.
-
-    >>> beam_widths(10, [4, 64])
-    [4, 10]
-    """
-    if beam is None:
-        return list(sizes)
-    widths = list(beam) if isinstance(beam, Sequence) else [beam] * len(sizes)
-    if len(widths) != len(sizes):
-        raise ValueError(f"beam names {len(widths)} levels, but there are {len(sizes)} to cut")
-    return [min(as_k(width, "beam"), size) for width, size in zip(widths, sizes, strict=True)]

@@ -13,9 +13,10 @@ from longtail._native import core, csr_args, n_threads
 from longtail._progress import Progress
 from longtail._validation import as_features, as_seed
 from longtail.data.topk import TopK
+from longtail.exceptions import ModelFormatError
 from longtail.features.unit_rows import unit_rows
 from longtail.linear.layer import Layer
-from longtail.linear.level import LevelProblem, all_rows, train_level
+from longtail.linear.level import LevelProblem, all_rows, as_weight, check_cost, train_level
 from longtail.linear.negatives import SCHEMES, parent_rows
 from longtail.linear.post_processing import post_processors
 from longtail.linear.ranker import LinearRanker, beam_widths
@@ -31,8 +32,8 @@ class XRLinear(LinearRanker):
     """Recursive linear ranking over a label tree (PECOS XR-Linear, Yu et al. 2022).
 
     Labels are clustered into a tree; every node has a linear classifier that tells which of the
-    rows that reach its parent belong to it, ``min_w 1/2 |w|^2 + sum_i C_i loss(y_i w.x_i)``. A
-    query walks down the tree keeping the ``beam`` best nodes of each level; the score of a label
+    rows that reach its parent belong to it, ``min_w 1/2 |w|^2 + sum_i C_i loss(y_i w.x_i)``.
+    A query walks down the tree keeping the ``beam`` best nodes of each level; the score of a label
     combines the scores along its path (``longtail.linear.post_processing``).
 
     The default tree is wide and shallow (``default_tree``): clusters of several hundred labels cost
@@ -110,8 +111,9 @@ class XRLinear(LinearRanker):
     def fit(self, X: Any, Y: Any, *, extra_rows: Any = None, label_features: Any = None) -> Any:
         """Learns from features ``X`` (n, d) and labels ``Y`` (n, L).
 
-        ``extra_rows``: sparse (n, L), rows that a label's parent should also train on, as negatives
-        mined elsewhere; ``label_features``: sparse (L, d'), for trees that use label texts.
+        ``extra_rows``: sparse (n, L); an entry that is not zero makes the row one that the parents
+        of the label also train on, as negatives mined elsewhere. ``label_features``: sparse
+        (L, d'), for trees that use label texts.
         """
         self._extra, self._label_features = extra_rows, label_features
         try:
@@ -126,11 +128,13 @@ class XRLinear(LinearRanker):
         X = sp.csr_matrix(X) if not sp.issparse(X) else X
         if self.normalize:
             X = unit_rows(X, threads)
+        extra = None if self._extra is None else _extra_rows(self._extra, Y.shape)
         tree = default_tree(Y.shape[1]) if self.tree is None else _copy(self.tree)
         tree.set_params(random_state=seed & (2**63 - 1), n_jobs=self.n_jobs)
         tree.fit(X, Y, label_features=self._label_features)
         depth = len(tree.level_sizes_)
         post_processors(self.post_processor, depth)
+        beam_widths(self.beam, tree.level_sizes_)
         layers: list[Layer] = []
         parents = all_rows(X.shape[0])
         for t in range(depth):
@@ -142,13 +146,15 @@ class XRLinear(LinearRanker):
                         X,
                         self._problem(parents, tree.child_ptr_[t], relevance, last=t + 1 == depth),
                         self._options(),
-                        seed=seed + t,
+                        seed=(seed + t) % 2**64,
                         n_threads=threads,
                         progress=progress,
                     )
                 )
             if t + 1 < depth:
-                parents = self._next_parents(X, layers, relevance, tree, t, threads)
+                reached = self._reached(X, layers, tree, threads)
+                wanted = None if extra is None else tree.node_labels(extra, t).tocsc()
+                parents = parent_rows(self.negatives, relevance, reached, wanted)
         self.tree_ = tree
         self._set_layers(layers, tree.label_of_leaf_)
 
@@ -161,8 +167,12 @@ class XRLinear(LinearRanker):
             raise ValueError(
                 f"cost_weights must be one of {COST_WEIGHTS}, got {self.cost_weights!r}"
             )
-        if not self.C > 0:
-            raise ValueError(f"C must be positive, got {self.C}")
+        if not (self.tree is None or isinstance(self.tree, LabelTree)):
+            raise TypeError(f"tree must be a LabelTree or None, got {self.tree!r}")
+        check_cost(self.C)
+        for name in ("positive_weight", "negative_weight"):
+            if as_weight(getattr(self, name), name).ndim:
+                raise ValueError(f"{name} must be one number: nodes are no labels")
         self._options()
 
     def _options(self) -> SolverOptions:
@@ -199,40 +209,20 @@ class XRLinear(LinearRanker):
             negative_cost=self.C * self.negative_weight,
         )
 
-    def _next_parents(
-        self,
-        X: sp.csr_matrix,
-        layers: list[Layer],
-        positives: sp.csc_matrix,
-        tree: LabelTree,
-        t: int,
-        threads: int,
-    ) -> sp.csc_matrix:
-        reached = None
-        if "man" in self.negatives:
-            codes, powers = post_processors(self.post_processor, len(tree.level_sizes_))
-            searcher = core.BeamSearcher(
-                [layer.native() for layer in layers],
-                codes[: t + 1],
-                powers[: t + 1],
-                None,
-                X.shape[1],
-            )
-            widths = beam_widths(self.beam, tree.level_sizes_[:-1])
-            ids, scores = searcher.search_sparse(
-                *csr_args(X), widths[t], widths[:t], False, threads
-            )
-            reached = TopK._trusted(ids, scores, tree.level_sizes_[t])
-        extra = None
-        if self._extra is not None:
-            wanted = as_features(self._extra, name="extra_rows")
-            if wanted.shape != (X.shape[0], tree.level_sizes_[-1]):
-                raise ValueError(
-                    f"extra_rows must have the shape of Y, {(X.shape[0], tree.level_sizes_[-1])}, "
-                    f"got {wanted.shape}"
-                )
-            extra = tree.node_labels(sp.csr_matrix(abs(wanted)), t).tocsc()
-        return parent_rows(self.negatives, positives, reached, extra)
+    def _reached(
+        self, X: sp.csr_matrix, layers: list[Layer], tree: LabelTree, threads: int
+    ) -> TopK | None:
+        """Nodes of the last trained level in each row's beam, if the scheme of negatives asks."""
+        if "man" not in self.negatives:
+            return None
+        depth = len(layers)
+        codes, powers = post_processors(self.post_processor, len(tree.level_sizes_))
+        searcher = core.BeamSearcher(
+            [layer.native() for layer in layers], codes[:depth], powers[:depth], None, X.shape[1]
+        )
+        *above, width = beam_widths(self.beam, tree.level_sizes_)[:depth]
+        ids, scores = searcher.search_sparse(*csr_args(X), width, above, False, threads)
+        return TopK._trusted(ids, scores, tree.level_sizes_[depth - 1])
 
     def predict_topk(
         self, X: Any, k: int = 5, *, beam: int | Sequence[int] | str | None = "default"
@@ -242,7 +232,8 @@ class XRLinear(LinearRanker):
         ``beam`` overrides the model's for this call; None searches every node, exactly.
         """
         self._check_fitted()
-        beams = self._beams(self.beam if isinstance(beam, str) and beam == "default" else beam)  # type: ignore[arg-type]
+        wanted: Any = self.beam if isinstance(beam, str) and beam == "default" else beam
+        beams = beam_widths(wanted, [layer.n_children for layer in self.layers_])
         return self._rank(X, k, lambda queries, k: self._search(queries, k, beams))
 
     @property
@@ -266,12 +257,23 @@ class XRLinear(LinearRanker):
             raise TypeError(f"parameter tree cannot be saved: {self.tree!r} is no LabelTree")
         state.params.pop("tree")
         state.meta["default_tree"] = self.tree is None
-        state.parts["tree"] = self.tree_._get_state()
+        for name in ("beam", "post_processor"):
+            if isinstance(state.params[name], np.ndarray):
+                state.params[name] = state.params[name].tolist()
+        part = self.tree_._get_state()
+        if self.tree is not None:  # tree_ has the model's seed and threads
+            part.params.update(random_state=self.tree.random_state, n_jobs=self.tree.n_jobs)
+        state.parts["tree"] = part
         return state
 
     def _set_state(self, state: persist.State) -> None:
         super()._set_state(state)
         self.tree_ = LabelTree._from_state(state.parts["tree"])
+        sizes = [layer.n_children for layer in self.layers_]
+        if self.tree_.level_sizes_ != sizes:
+            raise ModelFormatError(
+                f"the tree has levels of {self.tree_.level_sizes_} nodes, the layers of {sizes}"
+            )
         self.tree = None if state.meta.get("default_tree") else _copy(self.tree_)
 
 
@@ -284,6 +286,14 @@ def default_tree(n_labels: int) -> LabelTree:
         sizes.insert(0, size)
         wanted = size / 48 if size > 64 else 0
     return LabelTree(level_sizes=sizes) if sizes else LabelTree(leaf=n_labels)
+
+
+def _extra_rows(rows: Any, shape: tuple[int, int]) -> sp.csr_matrix:
+    """``extra_rows`` as ones in CSR."""
+    matrix = sp.csr_matrix(as_features(rows, name="extra_rows"))
+    if matrix.shape != shape:
+        raise ValueError(f"extra_rows must have the shape of Y, {shape}, got {matrix.shape}")
+    return (matrix != 0).astype(np.float32)
 
 
 def _copy(tree: LabelTree) -> LabelTree:

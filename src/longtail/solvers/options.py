@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from longtail._validation import as_k
+
 __all__ = ["LOSSES", "SOLVERS", "SolverOptions"]
 
 LOSSES = {"squared_hinge": 0, "hinge": 1, "logistic": 2, "huber_hinge": 3}
@@ -23,7 +25,7 @@ class SolverOptions:
 
     loss: str = "squared_hinge"
     solver: str = "auto"
-    tolerance: float = 0.3
+    tolerance: float = 0.5
     max_iter: int = 100
     bias: float = 1.0
     threshold: float = 0.1
@@ -35,8 +37,7 @@ class SolverOptions:
             raise ValueError(f"solver must be one of {', '.join(SOLVERS)}, got {self.solver!r}")
         if not self.tolerance > 0:
             raise ValueError(f"tolerance must be positive, got {self.tolerance}")
-        if self.max_iter < 1:
-            raise ValueError(f"max_iter must be at least 1, got {self.max_iter}")
+        as_k(self.max_iter, "max_iter")
         for name in ("bias", "threshold"):
             value = getattr(self, name)
             if not (math.isfinite(value) and value >= 0):
@@ -48,7 +49,7 @@ class SolverOptions:
             "loss": LOSSES[self.loss],
             "dual": self.solver != "newton",
             "tolerance": float(self.tolerance),
-            "max_iter": int(self.max_iter),
+            "max_iter": min(int(self.max_iter), 2**31 - 1),
             "bias": float(self.bias),
             "threshold": float(self.threshold),
         }
