@@ -9,7 +9,7 @@ FORMATTED_CPP := $(CPP) $(shell find tests -name '*.cpp' -o -name '*.h')
 PREFIX_PATH := PATH="$(CURDIR)/$(BIN):$$PATH"
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format bench docs sanitize dist clean
+.PHONY: help setup demo test check format bench docs sanitize fuzz dist clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -44,7 +44,7 @@ $(NATIVE): $(DEPS) CMakeLists.txt cpp/kernels cpp/bindings $(CPP)
 	@$(PREFIX_PATH) cmake --build build/dev -- --quiet
 	@touch $@
 
-demo: setup  ## load a data set, fit two baselines and a model, evaluate them, write a report
+demo: setup  ## load a data set, fit and compare three models, write a report
 	@$(BIN)/python examples/demo.py
 
 test: setup  ## run the tests, the examples in docstrings, README and docs included
@@ -88,6 +88,9 @@ sanitize: setup  ## run the tests on a core built with the address and undefined
 	  ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:log_path=$(CURDIR)/$(ASAN)/found \
 	  UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1:log_path=$(CURDIR)/$(ASAN)/found \
 	  $(ASAN)/venv/bin/python -m pytest $(or $(ARGS),tests) || { cat $(ASAN)/found.* 2> /dev/null; exit 1; }
+
+fuzz:  ## fuzz the text reader for ten minutes (needs clang); another time: tests/fuzz/run.sh SECONDS
+	@tests/fuzz/run.sh
 
 dist: setup  ## build the source distribution, and from it a wheel for this machine, into dist/
 	@$(PREFIX_PATH) python -m build --no-isolation
