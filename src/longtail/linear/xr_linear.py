@@ -55,7 +55,7 @@ class XRLinear(LinearRanker):
     random_state, n_jobs : the same seed gives the same bits for any number of threads
 
     A probabilistic label tree is ``XRLinear(loss="logistic", post_processor="sigmoid")``; Parabel's
-    setting is ``tree=LabelTree(branching=2)``, Bonsai's a wide tree with "l1-hinge".
+    setting is ``tree=LabelTree(branching=2)``, Bonsai's a wide tree, both with "l2-hinge".
 
     After ``fit``: ``tree_``, ``layers_``, ``label_of_leaf_``.
 
