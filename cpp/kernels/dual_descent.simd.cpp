@@ -173,7 +173,14 @@ void solve_dual(const LaneRows& rows, const LaneTargets& targets, const SolverPa
 
 }  // namespace
 
+// Defined in newton.simd.cpp and lane_objective.simd.cpp.
+int64_t newton_scratch(const LaneRows& rows);
+void solve_newton(const LaneRows& rows, const LaneTargets& targets, const SolverParams& params, float* weights,
+                  void* scratch, LaneStatus* status);
+void lane_objective(const LaneRows& rows, const LaneTargets& targets, const SolverParams& params, const float* weights,
+                    const float* cutoff, double* objective);
+
 extern const LaneKernels lane_kernels;
-const LaneKernels lane_kernels = {dual_scratch, solve_dual};
+const LaneKernels lane_kernels = {dual_scratch, solve_dual, newton_scratch, solve_newton, lane_objective};
 
 }  // namespace lt::LT_ISA

@@ -11,6 +11,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "kernels/pruning.h"
+
 namespace lt {
 
 namespace {
@@ -46,8 +48,10 @@ struct NodeRows {
   std::vector<int32_t> indices;
   std::vector<float> values;
   std::vector<float> sq_norms;
-  std::vector<float> row_weight;  // empty, or (rows)
-  std::vector<int32_t> original;  // (n_features): feature id of each local feature
+  std::vector<float> row_weight;    // empty, or (rows)
+  std::vector<float> mean;          // primal only, (n_features): mean of the rows
+  std::vector<float> weighted_sum;  // primal only, (n_features): sum of the rows times their weight
+  std::vector<int32_t> original;    // (n_features): feature id of each local feature
 
   LaneRows view() const {
     return {static_cast<int64_t>(sq_norms.size()),
@@ -55,9 +59,27 @@ struct NodeRows {
             indptr.data(),
             indices.data(),
             values.data(),
-            sq_norms.data()};
+            sq_norms.data(),
+            mean.data(),
+            weighted_sum.data()};
   }
 };
+
+// What the primal solver wants to know of a node once, not once per block.
+void sum_rows(NodeRows& node) {
+  const size_t d = node.original.size(), n = node.sq_norms.size();
+  std::vector<double> plain(d, 0.0), weighted(d, 0.0);
+  for (size_t i = 0; i < n; ++i) {
+    const double weight = node.row_weight.empty() ? 1.0 : node.row_weight[i];
+    for (int64_t p = node.indptr[i]; p < node.indptr[i + 1]; ++p) {
+      plain[node.indices[p]] += node.values[p];
+      weighted[node.indices[p]] += weight * node.values[p];
+    }
+  }
+  for (double& x : plain) x /= static_cast<double>(n);
+  node.mean.assign(plain.begin(), plain.end());
+  node.weighted_sum.assign(weighted.begin(), weighted.end());
+}
 
 // A worker's arrays over all features, kept between nodes; `count` is zero outside gather_rows.
 struct GatherScratch {
@@ -175,15 +197,22 @@ void solve_block(const LevelData& data, const LevelParams& params, int64_t paren
   float* weights = worker.weights.floats((rows.n_features + 1) * kLanes);
   std::fill(weights, weights + (rows.n_features + 1) * kLanes, 0.0f);
   const LaneKernels& kernels = LT_DISPATCH(lane_kernels);
-  void* scratch = worker.solver.bytes(kernels.dual_scratch(rows));
-  kernels.solve_dual(rows, targets, params.solver, mix(params.seed ^ mix(static_cast<uint64_t>(first))), weights,
-                     scratch, &status);
+  if (params.dual) {
+    void* scratch = worker.solver.bytes(kernels.dual_scratch(rows));
+    kernels.solve_dual(rows, targets, params.solver, mix(params.seed ^ mix(static_cast<uint64_t>(first))), weights,
+                       scratch, &status);
+  } else {
+    void* scratch = worker.solver.bytes(kernels.newton_scratch(rows));
+    kernels.solve_newton(rows, targets, params.solver, weights, scratch, &status);
+  }
 
-  const float threshold = params.threshold;
+  float cutoff[kLanes];
+  std::fill(cutoff, cutoff + kLanes, params.threshold);
+  if (params.prune_budget >= 0) cutoffs_by_budget(rows, targets, params.solver, weights, params.prune_budget, cutoff);
   for (int64_t f = 0; f < rows.n_features; ++f)
     for (int lane = 0; lane < n_lanes; ++lane) {
       const float w = weights[f * kLanes + lane];
-      if (w != 0 && std::fabs(w) >= threshold) {
+      if (w != 0 && std::fabs(w) >= cutoff[lane]) {
         out.feature.push_back(static_cast<int32_t>(f));
         out.lane.push_back(static_cast<uint8_t>(lane));
         out.value.push_back(w);
@@ -191,7 +220,7 @@ void solve_block(const LevelData& data, const LevelParams& params, int64_t paren
     }
   for (int lane = 0; lane < n_lanes; ++lane) {
     const float w = weights[rows.n_features * kLanes + lane];
-    bias[first + lane] = std::fabs(w) >= threshold ? w * params.solver.bias : 0.0f;
+    bias[first + lane] = std::fabs(w) >= cutoff[lane] ? w * params.solver.bias : 0.0f;
   }
 }
 
@@ -261,7 +290,11 @@ bool train_level(const LevelData& data, const LevelParams& params, int n_threads
     std::vector<NodeRows> nodes(batch_end - batch_begin);
     if (!parallel_for(
             batch_end - batch_begin, n_threads,
-            [&](int64_t t, int worker) { gather_rows(data, batch_begin + t, workers[worker].gather, nodes[t]); }, poll))
+            [&](int64_t t, int worker) {
+              gather_rows(data, batch_begin + t, workers[worker].gather, nodes[t]);
+              if (!params.dual) sum_rows(nodes[t]);
+            },
+            poll))
       return false;
 
     std::vector<Block> blocks;
