@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+import sys
 from importlib import metadata
 from pathlib import Path
 
 import pytest
+from packaging.specifiers import SpecifierSet
 
 import longtail
 
@@ -55,6 +57,15 @@ def test_everything_required_is_pinned() -> None:
         required += requirements
     names = {normal(re.match(r"[\w.-]+", requirement)[0]) for requirement in required}
     assert names - {"longtail"} <= PINS
+
+
+def test_pins_install_on_the_first_release_of_this_python() -> None:
+    """Distributions carry an early 3.x.y for years; pip refuses what asks for a later one."""
+    first = f"3.{sys.version_info.minor}.0"
+    for package in metadata.distributions():
+        if normal(package.name) in PINS:
+            needed = package.metadata["Requires-Python"] or ""
+            assert SpecifierSet(needed).contains(first), f"{package.name} needs Python {needed}"
 
 
 def test_one_version() -> None:
