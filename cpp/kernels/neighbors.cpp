@@ -62,7 +62,8 @@ bool sparse_neighbors(const CsrView& postings, const double* row_weights, int64_
   std::vector<Scratch> scratch(workers(tasks(queries.n_rows), n_threads));
 
   auto search = [&](int64_t begin, int64_t end, int worker) {
-    auto& [sums, touched] = scratch[worker];
+    auto& sums = scratch[worker].sums;
+    auto& touched = scratch[worker].touched;
     sums.resize(n_train);
     BestK best(k);
     for (int64_t q = begin; q < end; ++q) {
