@@ -39,7 +39,7 @@ class OneVsAll(LinearRanker):
     threshold : weights smaller than this are dropped
     prune_budget : instead, drop as many as raise a label's objective by at most this share
     regularize_bias, l1, start : Newton only: a free bias, a smoothed L1 term, the starting point
-        ("mean_separating" as in DiSMEC++, "zero", "bias", "minus_mean")
+        ("mean_separating" as in DiSMEC++, "zero", "negative_bias", "negative_mean")
     normalize : scale rows to unit length, before the bias is appended
     random_state, n_jobs : the same seed gives the same bits for any number of threads
 

@@ -12,7 +12,7 @@ __all__ = ["LOSSES", "SOLVERS", "STARTS", "SolverOptions"]
 
 LOSSES = {"squared_hinge": 0, "hinge": 1, "logistic": 2, "huber_hinge": 3}
 SOLVERS = ("auto", "dual", "newton")
-STARTS = {"zero": 0, "mean_separating": 1, "bias": 2, "minus_mean": 3}
+STARTS = {"zero": 0, "mean_separating": 1, "negative_bias": 2, "negative_mean": 3}
 _DUAL_LOSSES = ("squared_hinge", "hinge")
 _TOLERANCE = {"dual": 0.5, "newton": 0.01}
 
