@@ -130,9 +130,11 @@ def parse() -> argparse.Namespace:
     return args
 
 
-def record(name: str, data: str, predictions: Path, args: argparse.Namespace) -> dict[str, Any]:
+def record(
+    name: str, data: str, folder: Path, predictions: Path, args: argparse.Namespace
+) -> dict[str, Any]:
     """One system on one data set: its measurements, or why there are none."""
-    system, folder = SYSTEMS[name], peers_folder() / "data" / data
+    system = SYSTEMS[name]
     if data in system.skip and not args.all:
         return {"skipped": system.skip[data]}
     start = time.perf_counter()
@@ -151,12 +153,12 @@ def main() -> int:
     run = datetime.now(timezone.utc).strftime("%Y%m%dT%H%M%S")
     file = args.results / f"{run}.jsonl"
     (args.results / "predictions").mkdir(parents=True, exist_ok=True)
-    sources = {data: (args.source / data, peers_folder() / "data" / data) for data in args.data}
-    facts = {data: prepare(*folders) for data, folders in sources.items()}
+    folders = {data: prepare(args.source / data, peers_folder() / "data") for data in args.data}
+    facts = {data: json.loads((folders[data] / "facts.json").read_text()) for data in args.data}
     failures = 0
     for repetition, data, name in product(range(args.repetitions), args.data, args.systems):
         predictions = args.results / "predictions" / f"{run}-{data}-{name}.npy"
-        found = record(name, data, predictions, args)
+        found = record(name, data, folders[data], predictions, args)
         failures += "failed" in found
         line = {
             "run": run,

@@ -12,7 +12,10 @@ in each form that some system reads:
 
 from __future__ import annotations
 
+import hashlib
 import json
+import shutil
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -24,28 +27,36 @@ import longtail as lt
 __all__ = ["prepare"]
 
 
-def prepare(source: Path, folder: Path) -> dict[str, Any]:
-    """Writes the forms of the data set in ``source`` to ``folder``; returns its facts."""
-    receipt = folder / "facts.json"
-    origin = {"source": _fingerprint(source), "vectorizer": _vectorizer_name()}
-    if receipt.exists():
-        facts: dict[str, Any] = json.loads(receipt.read_text())
-        if facts["origin"] == origin:
-            return facts
-    folder.mkdir(parents=True, exist_ok=True)
-    receipt.unlink(missing_ok=True)
+def prepare(source: Path, root: Path) -> Path:
+    """Writes the forms of the data set in ``source`` below ``root``, once; returns their folder.
 
+    The folder's name tells the content of ``source`` and the vectorizer apart, so that two runs
+    with different versions never share one.
+    """
+    origin = {"files": _fingerprint(source), "vectorizer": _vectorizer_name()}
+    digest = hashlib.sha256(json.dumps(origin).encode()).hexdigest()[:12]
+    folder = root / f"{source.name}-{digest}"
+    if not folder.exists():
+        root.mkdir(parents=True, exist_ok=True)
+        unfinished = Path(tempfile.mkdtemp(dir=root, prefix="unfinished-"))
+        try:
+            _write(source, unfinished)
+            unfinished.rename(folder)
+        except BaseException:
+            shutil.rmtree(unfinished)
+            if not folder.exists():  # else another run was faster
+                raise
+    return folder
+
+
+def _write(source: Path, folder: Path) -> None:
     data = lt.load_dataset(source)
-    features = "as given"
-    if data.train.X is None:
-        features = f"TF-IDF of words by {origin['vectorizer']}"
+    X, X_test, features = data.train.X, data.test.X, "as given"
+    if X is None:
         vectorizer = _vectorizer()
-        X, X_test = (
-            vectorizer.fit_transform(data.train.texts),
-            vectorizer.transform(data.test.texts),
-        )
-    else:
-        X, X_test = data.train.X, data.test.X
+        X = vectorizer.fit_transform(data.train.texts)
+        X_test = vectorizer.transform(data.test.texts)
+        features = f"TF-IDF of words by {_vectorizer_name()}"
     X, X_test = _unit_rows(X), _unit_rows(X_test)
     Y, Y_test = data.train.Y, data.test.Y
 
@@ -54,7 +65,6 @@ def prepare(source: Path, folder: Path) -> dict[str, Any]:
     lt.write_xc(folder / "train.txt", X, Y)
     _write_words(folder / "train_words.txt", X, Y)
     facts = {
-        "origin": origin,
         "features": f"{features}, unit rows",
         "rows": X.shape[0],
         "test_rows": X_test.shape[0],
@@ -63,8 +73,7 @@ def prepare(source: Path, folder: Path) -> dict[str, Any]:
         "features_per_row": X.nnz / X.shape[0],
         "labels_per_row": Y.nnz / X.shape[0],
     }
-    receipt.write_text(json.dumps(facts, indent=1))
-    return facts
+    (folder / "facts.json").write_text(json.dumps(facts, indent=1))
 
 
 def _vectorizer() -> Any:
@@ -81,7 +90,7 @@ def _vectorizer_name() -> str:
 
 def _fingerprint(source: Path) -> list[list[Any]]:
     files = sorted(path for path in source.iterdir() if path.is_file())
-    return [[path.name, path.stat().st_size] for path in files]
+    return [[path.name, hashlib.sha256(path.read_bytes()).hexdigest()] for path in files]
 
 
 def _unit_rows(X: Any) -> sp.csr_matrix:

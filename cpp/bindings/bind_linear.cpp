@@ -31,13 +31,40 @@ const T* optional_data(const std::optional<Array1<T>>& array) {
   return array ? array->data() : nullptr;
 }
 
+// What each solver can do, and nothing else under its name.
+void check_solver(const LevelData& data, const LevelParams& params, int64_t n_positives) {
+  const SolverParams& solver = params.solver;
+  const int loss = static_cast<int>(solver.loss), start = static_cast<int>(solver.start);
+  require(loss >= 0 && loss <= 3, "loss must be 0 (squared hinge), 1 (hinge), 2 (logistic) or 3 (Huber hinge)");
+  require(start >= 0 && start <= 3, "start must be 0 (zero), 1 (mean-separating), 2 (bias -1) or 3 (minus the mean)");
+  require(solver.max_iter >= 0 && solver.tolerance >= 0, "max_iter and tolerance cannot be negative");
+  if (params.dual) {
+    require(solver.loss == Loss::squared_hinge || solver.loss == Loss::hinge,
+            "dual coordinate descent solves the squared hinge and the hinge only");
+    require(solver.l2 == 1 && solver.l1 == 0, "dual coordinate descent has l2 = 1 and l1 = 0: scale the costs instead");
+    require(solver.regularize_bias, "dual coordinate descent always regularises the bias");
+  } else {
+    require(solver.loss != Loss::hinge, "Newton needs a smooth loss: take the Huber hinge instead of the hinge");
+    require(solver.l2 >= 0 && solver.l1 >= 0 && solver.l2 + solver.l1 > 0 && solver.l2 + solver.l1 < 1e30f,
+            "l2 and l1 cannot be negative, and one of them must be positive");
+    require(solver.smoothing > 0 && solver.smoothing < 1e30f, "smoothing must be positive");
+  }
+  if (data.positive_sign)
+    for (int64_t p = 0; p < n_positives; ++p) {
+      const float sign = data.positive_sign[p];
+      require(sign >= -1 && sign <= 1, "targets lie between -1 and 1");
+      require(solver.loss == Loss::logistic || sign == 1 || sign == -1, "soft targets need the logistic loss");
+    }
+}
+
 nb::tuple train_level_py(Array1<int64_t> indptr, Array1<int32_t> indices, Array1<float> values, int64_t n_cols,
                          Array1<int64_t> parent_ptr, Array1<int32_t> parent_rows, Array1<int64_t> child_ptr,
                          Array1<int64_t> positive_ptr, Array1<int32_t> positive_rows,
                          std::optional<Array1<float>> positive_sign, Array1<float> positive_cost,
                          Array1<float> negative_cost, std::optional<Array1<float>> row_weight, int loss, bool dual,
                          float tolerance, int max_iter, float bias, float threshold, uint64_t seed, int64_t batch_bytes,
-                         int n_threads, nb::object progress) {
+                         int n_threads, nb::object progress, bool regularize_bias, float l2, float l1, float smoothing,
+                         int start, std::optional<float> prune_budget) {
   LevelData data;
   data.X = csr_view(indptr, indices, values, n_cols);
   data.n_parents = static_cast<int64_t>(parent_ptr.shape(0)) - 1;
@@ -62,7 +89,17 @@ nb::tuple train_level_py(Array1<int64_t> indptr, Array1<int32_t> indices, Array1
   params.solver.tolerance = tolerance;
   params.solver.max_iter = max_iter;
   params.solver.bias = bias;
+  params.solver.regularize_bias = regularize_bias;
+  params.solver.l2 = l2;
+  params.solver.l1 = l1;
+  params.solver.smoothing = smoothing;
+  params.solver.start = static_cast<Start>(start);
   params.dual = dual;
+  check_solver(data, params, static_cast<int64_t>(positive_rows.shape(0)));
+  if (prune_budget) {
+    require(*prune_budget >= 0 && *prune_budget < 1e6f, "prune_budget must be a number from 0 on");
+    params.prune_budget = *prune_budget;
+  }
   params.threshold = threshold;
   params.seed = seed;
   params.batch_bytes = batch_bytes;
@@ -207,7 +244,9 @@ void bind_linear(nb::module_& m) {
         nb::arg("positive_rows"), nb::arg("positive_sign").none(), nb::arg("positive_cost"), nb::arg("negative_cost"),
         nb::arg("row_weight").none(), nb::kw_only(), nb::arg("loss"), nb::arg("dual"), nb::arg("tolerance"),
         nb::arg("max_iter"), nb::arg("bias"), nb::arg("threshold"), nb::arg("seed"), nb::arg("batch_bytes"),
-        nb::arg("n_threads"), nb::arg("progress").none());
+        nb::arg("n_threads"), nb::arg("progress").none(), nb::arg("regularize_bias") = true, nb::arg("l2") = 1.0f,
+        nb::arg("l1") = 0.0f, nb::arg("smoothing") = 0.1f, nb::arg("start") = static_cast<int>(Start::mean_separating),
+        nb::arg("prune_budget").none() = nb::none());
   nb::class_<BeamSearcher>(m, "BeamSearcher")
       .def(nb::init<nb::list, Array1<int32_t>, Array1<int32_t>, std::optional<Array1<int32_t>>, int64_t>(),
            nb::arg("layers"), nb::arg("transforms"), nb::arg("powers"), nb::arg("label_of_leaf").none(),

@@ -12,29 +12,52 @@ constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr int64_t kQueriesPerBlock = 128;
 
 // The best `capacity` of a stream of candidates, whatever their order.
+//
+// If `product` is set, scores are logarithms of what is wanted: equal logarithms are not enough then, because products
+// may be equal in float32 whose logarithms are not, and of those the smaller id must win whatever the capacity. So all
+// that may tie with the last of the best are kept until `finish` turns them into products.
 struct Candidates {
   std::vector<Scored> items;
   int64_t capacity = 0;
+  int64_t limit = 0;  // number of items at which to prune
+  bool product = false;
   float threshold = -kInf;  // nothing below it can be among the best
 
-  void reset(int64_t wanted) {
+  void reset(int64_t wanted, bool products) {
     items.clear();
     capacity = wanted;
+    limit = 2 * wanted + 64;
+    product = products;
     threshold = -kInf;
-    items.reserve(2 * wanted + 64);
+    items.reserve(limit);
   }
   void push(float score, int32_t id) {
     if (score < threshold) return;
     items.push_back({score, id});
-    if (static_cast<int64_t>(items.size()) >= 2 * capacity + 64) prune();
+    if (static_cast<int64_t>(items.size()) >= limit) prune();
   }
   void prune() {
     if (static_cast<int64_t>(items.size()) <= capacity) return;
-    std::nth_element(items.begin(), items.begin() + (capacity - 1), items.end(), ranks_before);
+    const auto rest = items.begin() + capacity;
+    std::nth_element(items.begin(), rest - 1, items.end(), ranks_before);
     threshold = items[capacity - 1].score;
-    items.resize(capacity);
+    if (!product) {
+      items.resize(capacity);
+      return;
+    }
+    // exp() is flat over half an ulp of its value, and below -86 its values are coarse or vanish.
+    threshold = threshold < -86 ? -kInf : threshold - 5e-7f * (1 - threshold);
+    items.erase(std::partition(rest, items.end(), [&](const Scored& item) { return item.score >= threshold; }),
+                items.end());
+    limit = std::max<int64_t>(limit, 2 * static_cast<int64_t>(items.size()));
   }
-  int64_t finish() { return keep_topk(items.data(), static_cast<int64_t>(items.size()), capacity); }
+  int64_t finish() {
+    if (product) {
+      prune();
+      for (Scored& item : items) item.score = std::exp(item.score);
+    }
+    return keep_topk(items.data(), static_cast<int64_t>(items.size()), capacity);
+  }
 };
 
 float power(float x, int32_t p) {
@@ -74,11 +97,10 @@ float least_z(const PostProcessor& post, float wanted) {
   return z - 1e-4f * (1 + std::fabs(z));
 }
 
-// How low, as a logarithm, a candidate may lie and still be among the best: the threshold, and a little below for every
-// rounding on the way. `product`: candidates are scored by the product along the path, not by its logarithm.
-float lowest_useful(const Candidates& candidates, bool product, float base) {
-  float lowest = candidates.threshold;
-  if (product) lowest = lowest > 0 ? std::log(lowest) : -kInf;
+// How low a child of a parent of score `base` may lie and still be among the best: the threshold, and a little below
+// for the roundings on the way.
+float lowest_useful(const Candidates& candidates, float base) {
+  const float lowest = candidates.threshold;
   return lowest == -kInf ? lowest : lowest - 5e-7f * (1 + std::fabs(lowest) + std::fabs(base));
 }
 
@@ -153,21 +175,18 @@ void score_chunk(const ChunkLayerView& layer, int64_t chunk, const Queries& quer
   }
 }
 
-// Pushes the children of one parent. Scores of the last level are turned into products here and not at the end: labels
-// whose products are equal in float32 then tie, and the smaller id wins whatever k is.
-void expand(const ChunkLayerView& layer, const PostProcessor& post, bool last, const Expansion& task,
-            const Queries& queries, int64_t query, double scale, const int32_t* label_of, float* z,
-            Candidates& candidates) {
+// Pushes the children of one parent.
+void expand(const ChunkLayerView& layer, const PostProcessor& post, const Expansion& task, const Queries& queries,
+            int64_t query, double scale, const int32_t* label_of, float* z, Candidates& candidates) {
   const bool bounded = post.transform != Transform::noop;
-  const bool product = last && (post.transform == Transform::hinge || post.transform == Transform::sigmoid);
   const float base = bounded ? task.score : 0.0f;
   auto least = [&] {
     if (!bounded) return candidates.threshold;
-    const float lowest = lowest_useful(candidates, product, base);
+    const float lowest = lowest_useful(candidates, base);
     return lowest == -kInf ? lowest : least_z(post, lowest - base);
   };
   for (int64_t chunk = layer.parent_chunks[task.parent]; chunk < layer.parent_chunks[task.parent + 1]; ++chunk) {
-    if (bounded && task.score < lowest_useful(candidates, product, base)) return;
+    if (bounded && task.score < lowest_useful(candidates, base)) return;
     score_chunk(layer, chunk, queries, query, scale, z);
     const int64_t first = layer.chunk_children[chunk], width = layer.chunk_children[chunk + 1] - first;
     float cut = least();
@@ -175,8 +194,7 @@ void expand(const ChunkLayerView& layer, const PostProcessor& post, bool last, c
     for (int64_t j = 0; j < width; ++j) {
       if (!(z[j] >= cut)) continue;  // nor NaN, from features or weights too large for float32
       const int64_t child = first + j;
-      const float score = base + log_score(post, z[j]);
-      candidates.push(product ? std::exp(score) : score, label_of ? label_of[child] : static_cast<int32_t>(child));
+      candidates.push(base + log_score(post, z[j]), label_of ? label_of[child] : static_cast<int32_t>(child));
       if (candidates.threshold != before) {
         before = candidates.threshold;
         cut = least();
@@ -200,10 +218,12 @@ void search_block(const SearchModel& model, const Queries& queries, int64_t begi
     const ChunkLayerView& layer = model.layers[t];
     const bool last = t + 1 == depth;
     const int64_t wanted = last ? k : beams[t];
+    const Transform transform = model.post[t].transform;
+    const bool product = last && (transform == Transform::hinge || transform == Transform::sigmoid);
     scratch.z.resize(kMaxChunk);
     int64_t widest = 0;
     for (int64_t q = 0; q < n; ++q) {
-      scratch.candidates[q].reset(wanted);
+      scratch.candidates[q].reset(wanted, product);
       widest = std::max(widest, static_cast<int64_t>(scratch.beam[q].size()));
     }
     // Ranks 0, 1, 2-3, 4-7, ...: the best parents first, so that the rest can be skipped.
@@ -221,7 +241,7 @@ void search_block(const SearchModel& model, const Queries& queries, int64_t begi
           return a.parent != b.parent ? a.parent < b.parent : a.query < b.query;
         });
       for (const Expansion& task : scratch.work)
-        expand(layer, model.post[t], last, task, queries, begin + task.query, scratch.scale[task.query],
+        expand(layer, model.post[t], task, queries, begin + task.query, scratch.scale[task.query],
                last ? model.label_of_leaf : nullptr, scratch.z.data(), scratch.candidates[task.query]);
     }
     for (int64_t q = 0; q < n; ++q) {

@@ -181,23 +181,32 @@ void solve_dual(const LaneRows& rows, const LaneTargets& targets, const SolverPa
   }
 }
 
-void harvest(float* weights, int64_t n_rows, int n_lanes, float threshold, void* context,
+void harvest(float* weights, int64_t n_rows, int n_lanes, const float* cutoff, void* context,
              void (*keep)(void* context, int64_t f, int lane, float w)) {
-  const f32x16 zero = {}, limit = splat(threshold);
+  const f32x16 zero = {};
+  f32x16 limit;
+  for (int lane = 0; lane < kLanes; ++lane) limit[lane] = cutoff[lane];
   for (int64_t f = 0; f < n_rows; ++f) {
     const f32x16 w = load(weights + f * kLanes);
     const i32x16 used = w != zero;
     if (!any(used)) continue;
     if (any(used & ((w >= limit) | (w <= -limit))))
       for (int lane = 0; lane < n_lanes; ++lane)
-        if (w[lane] != 0 && (w[lane] >= threshold || w[lane] <= -threshold)) keep(context, f, lane, w[lane]);
+        if (w[lane] != 0 && (w[lane] >= limit[lane] || w[lane] <= -limit[lane])) keep(context, f, lane, w[lane]);
     store(weights + f * kLanes, zero);
   }
 }
 
 }  // namespace
 
+// Defined in newton.simd.cpp and lane_objective.simd.cpp.
+int64_t newton_scratch(const LaneRows& rows);
+void solve_newton(const LaneRows& rows, const LaneTargets& targets, const SolverParams& params, float* weights,
+                  void* scratch, LaneStatus* status);
+void lane_objective(const LaneRows& rows, const LaneTargets& targets, const SolverParams& params, const float* weights,
+                    const float* cutoff, double* objective);
+
 extern const LaneKernels lane_kernels;
-const LaneKernels lane_kernels = {dual_scratch, solve_dual, harvest};
+const LaneKernels lane_kernels = {dual_scratch, solve_dual, harvest, newton_scratch, solve_newton, lane_objective};
 
 }  // namespace lt::LT_ISA

@@ -16,6 +16,10 @@ namespace lt {
 
 enum class Loss : int32_t { squared_hinge = 0, hinge = 1, logistic = 2, huber_hinge = 3 };
 
+// Where the primal solver starts. It ends at the same place from anywhere; from the mean-separating point it gets there
+// soonest.
+enum class Start : int32_t { zero = 0, mean_separating = 1, negative_bias = 2, negative_mean = 3 };
+
 // Rows of one node, features renamed.
 struct LaneRows {
   int64_t n_rows = 0;
@@ -24,6 +28,9 @@ struct LaneRows {
   const int32_t* indices = nullptr;  // (nnz)
   const float* values = nullptr;     // (nnz)
   const float* sq_norms = nullptr;   // (n_rows), without the bias
+  // Primal only.
+  const float* mean = nullptr;          // (n_features): mean of the rows
+  const float* weighted_sum = nullptr;  // (n_features): sum of the rows, each times its row_weight
 };
 
 // What up to 16 labels want of those rows. A row without a slot is a negative of every lane.
@@ -32,20 +39,22 @@ struct LaneTargets {
   const int32_t* slot = nullptr;  // (n_rows): position in the two tables below, or -1
   const float* sign = nullptr;    // (n_slots, 16): +1 or -1; for the logistic loss anything between (soft targets)
   const float* cost = nullptr;    // (n_slots, 16): weight of this row in the loss of this label
-  const float* negative_cost = nullptr;  // (16): weight of the rows without a slot ...
+  const float* negative_cost = nullptr;  // (16), 64-byte aligned: weight of the rows without a slot ...
   const float* row_weight = nullptr;     // (n_rows) or null: ... times this
 };
 
 struct SolverParams {
   Loss loss = Loss::squared_hinge;
-  float tolerance = 0.1f;       // dual: largest minus smallest projected gradient; primal: relative gradient norm
-  int32_t max_iter = 100;       // dual: passes; primal: Newton steps
-  float bias = 1.0f;            // value of the constant feature; 0 for none
-  bool regularize_bias = true;  // primal only: the dual always does
-  float l2 = 1.0f;              // primal only: the dual has 1
-  float l1 = 0.0f;              // primal only: weight of the smoothed absolute value
-  float smoothing = 0.1f;       // primal only: width of the Huber zones (hinge, L1)
-  bool mean_separating = true;  // primal only: start from the mean-separating point
+  // Dual: largest minus smallest projected gradient. Primal: the gradient may be this times max(1, min(positives,
+  // negatives)) / rows of the gradient at zero; 0.01 is customary.
+  float tolerance = 0.1f;
+  int32_t max_iter = 100;                // dual: passes; primal: Newton steps
+  float bias = 1.0f;                     // value of the constant feature; 0 for none
+  bool regularize_bias = true;           // primal only: the dual always does
+  float l2 = 1.0f;                       // primal only: the dual has 1
+  float l1 = 0.0f;                       // primal only: weight of the smoothed absolute value
+  float smoothing = 0.1f;                // primal only: width of the Huber zones (hinge, L1)
+  Start start = Start::mean_separating;  // primal only
 };
 
 // Result per lane, as data.
@@ -63,8 +72,15 @@ struct LaneKernels {
                      float* weights, void* scratch, LaneStatus* status);
   // Calls keep(context, f, lane, w) for every weight with |w| >= threshold, w != 0 and lane < n_lanes, in order of f,
   // and sets all weights (n_rows, 16) to zero.
-  void (*harvest)(float* weights, int64_t n_rows, int n_lanes, float threshold, void* context,
+  void (*harvest)(float* weights, int64_t n_rows, int n_lanes, const float* cutoff, void* context,
                   void (*keep)(void* context, int64_t f, int lane, float w));
+  int64_t (*newton_scratch)(const LaneRows& rows);
+  // Newton's method (squared hinge, logistic, Huber hinge). `weights` as above; it fills in the starting point itself.
+  void (*solve_newton)(const LaneRows& rows, const LaneTargets& targets, const SolverParams& params, float* weights,
+                       void* scratch, LaneStatus* status);
+  // Objective of every lane with the weights below its cutoff (in absolute value, bias included) taken as 0.
+  void (*objective)(const LaneRows& rows, const LaneTargets& targets, const SolverParams& params, const float* weights,
+                    const float* cutoff, double* objective);
 };
 
 LT_DECLARE(LaneKernels, lane_kernels)

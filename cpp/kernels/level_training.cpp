@@ -12,6 +12,8 @@
 #include <string>
 #include <utility>
 
+#include "kernels/pruning.h"
+
 namespace lt {
 
 namespace {
@@ -54,8 +56,10 @@ struct NodeRows {
   std::vector<int32_t> indices;
   std::vector<float> values;
   std::vector<float> sq_norms;
-  std::vector<float> row_weight;  // empty, or (rows)
-  std::vector<int32_t> original;  // (n_features): feature id of each local feature
+  std::vector<float> row_weight;    // empty, or (rows)
+  std::vector<float> mean;          // primal only, (n_features): mean of the rows
+  std::vector<float> weighted_sum;  // primal only, (n_features): sum of the rows times their weight
+  std::vector<int32_t> original;    // (n_features): feature id of each local feature
 
   LaneRows view() const {
     return {static_cast<int64_t>(sq_norms.size()),
@@ -63,9 +67,27 @@ struct NodeRows {
             indptr.data(),
             indices.data(),
             values.data(),
-            sq_norms.data()};
+            sq_norms.data(),
+            mean.data(),
+            weighted_sum.data()};
   }
 };
+
+// What the primal solver wants to know of a node once, not once per block.
+void sum_rows(NodeRows& node) {
+  const size_t d = node.original.size(), n = node.sq_norms.size();
+  std::vector<double> plain(d, 0.0), weighted(d, 0.0);
+  for (size_t i = 0; i < n; ++i) {
+    const double weight = node.row_weight.empty() ? 1.0 : node.row_weight[i];
+    for (int64_t p = node.indptr[i]; p < node.indptr[i + 1]; ++p) {
+      plain[node.indices[p]] += node.values[p];
+      weighted[node.indices[p]] += weight * node.values[p];
+    }
+  }
+  for (double& x : plain) x /= static_cast<double>(n);
+  node.mean.assign(plain.begin(), plain.end());
+  node.weighted_sum.assign(weighted.begin(), weighted.end());
+}
 
 // A worker's arrays over all features, kept between nodes; `count` is zero outside gather_rows.
 struct GatherScratch {
@@ -188,19 +210,26 @@ void solve_block(const LevelData& data, const LevelParams& params, int64_t paren
   const LaneTargets targets = block_targets(data, parent, first, n_lanes, node, worker, negative_cost);
   float* weights = worker.weights.zeros((rows.n_features + 1) * kLanes);
   const LaneKernels& kernels = LT_DISPATCH(lane_kernels);
-  void* scratch = worker.solver.bytes(kernels.dual_scratch(rows));
-  kernels.solve_dual(rows, targets, params.solver, mix(params.seed ^ mix(static_cast<uint64_t>(first))), weights,
-                     scratch, &status);
+  if (params.dual) {
+    void* scratch = worker.solver.bytes(kernels.dual_scratch(rows));
+    kernels.solve_dual(rows, targets, params.solver, mix(params.seed ^ mix(static_cast<uint64_t>(first))), weights,
+                       scratch, &status);
+  } else {
+    void* scratch = worker.solver.bytes(kernels.newton_scratch(rows));
+    kernels.solve_newton(rows, targets, params.solver, weights, scratch, &status);
+  }
 
+  float cutoff[kLanes];
+  std::fill(cutoff, cutoff + kLanes, params.threshold);
+  if (params.prune_budget >= 0) cutoffs_by_budget(rows, targets, params.solver, weights, params.prune_budget, cutoff);
   const float* bias_weights = weights + rows.n_features * kLanes;
   for (int lane = 0; lane < n_lanes; ++lane)
-    bias[first + lane] =
-        std::fabs(bias_weights[lane]) >= params.threshold ? bias_weights[lane] * params.solver.bias : 0;
+    bias[first + lane] = std::fabs(bias_weights[lane]) >= cutoff[lane] ? bias_weights[lane] * params.solver.bias : 0;
   struct Context {
     BlockWeights& out;
     int64_t bias_row;
   } context{out, rows.n_features};
-  kernels.harvest(weights, rows.n_features + 1, n_lanes, params.threshold, &context,
+  kernels.harvest(weights, rows.n_features + 1, n_lanes, cutoff, &context,
                   [](void* context, int64_t f, int lane, float w) {
                     auto& [out, bias_row] = *static_cast<Context*>(context);
                     if (f == bias_row) return;
@@ -276,7 +305,11 @@ bool train_level(const LevelData& data, const LevelParams& params, int n_threads
     std::vector<NodeRows> nodes(batch_end - batch_begin);
     if (!parallel_for(
             batch_end - batch_begin, n_threads,
-            [&](int64_t t, int worker) { gather_rows(data, batch_begin + t, workers[worker].gather, nodes[t]); }, poll))
+            [&](int64_t t, int worker) {
+              gather_rows(data, batch_begin + t, workers[worker].gather, nodes[t]);
+              if (!params.dual) sum_rows(nodes[t]);
+            },
+            poll))
       return false;
 
     std::vector<Block> blocks;

@@ -33,7 +33,8 @@ struct LevelData {
 struct LevelParams {
   SolverParams solver;
   bool dual = true;
-  float threshold = 0.1f;  // weights below it in absolute value are dropped
+  float threshold = 0.1f;      // weights below it in absolute value are dropped
+  float prune_budget = -1.0f;  // if not negative, instead: by how much of itself dropping may raise the objective
   uint64_t seed = 0;
   int64_t batch_bytes = int64_t{1} << 30;
 };

@@ -1,5 +1,6 @@
 #include "kernels/tfidf.h"
 
+#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <cmath>
@@ -9,8 +10,6 @@
 namespace lt {
 
 namespace {
-
-constexpr uint32_t kNone = UINT32_MAX;
 
 constexpr int64_t kCharacters = 1 << 17;  // of a block
 
@@ -28,23 +27,34 @@ std::vector<int64_t> cut_blocks(const std::vector<TextView>& texts) {
   return ends;
 }
 
-// Runs body(text, block, worker) for every text and notes where each row ends.
+// Runs body(text, entries, size, worker) for every text, which appends the text's row to entries[0 .. size). The rows
+// are returned if they are to be kept.
 template <class Body>
-std::vector<RowBlock> each_text(const std::vector<TextView>& texts, int n_threads, const Poll& poll, Body&& body) {
+std::vector<RowBlock> each_text(const std::vector<TextView>& texts, bool keep, std::vector<TextScratch>& scratch,
+                                const Poll& poll, Body&& body) {
   const std::vector<int64_t> cut = cut_blocks(texts);
-  std::vector<RowBlock> blocks(cut.size() - 1);
-  const bool done = parallel_for(
-      static_cast<int64_t>(blocks.size()), n_threads,
-      [&](int64_t b, int worker) {
-        blocks[b].worker = worker;
-        blocks[b].ends.reserve(cut[b + 1] - cut[b]);
-        for (int64_t i = cut[b]; i < cut[b + 1]; ++i) {
-          body(texts[i], blocks[b], worker);
-          blocks[b].ends.push_back(blocks[b].size);
-        }
-      },
-      poll);
-  if (!done) throw std::runtime_error("stopped");
+  std::vector<RowBlock> blocks(keep ? cut.size() - 1 : 0);
+  const auto read = [&](int64_t b, int worker) {
+    if (!keep) {
+      for (int64_t i = cut[b]; i < cut[b + 1]; ++i) {
+        int64_t size = 0;
+        body(texts[i], scratch[worker].row, size, worker);
+      }
+      return;
+    }
+    RowBlock& block = blocks[b];
+    block.worker = worker;
+    block.ends.reserve(cut[b + 1] - cut[b]);
+    int64_t characters = 0;
+    for (int64_t i = cut[b]; i < cut[b + 1]; ++i) characters += texts[i].length;
+    block.entries.reserve(std::min(characters, kCharacters) / 4);  // enough for most texts of words
+    for (int64_t i = cut[b]; i < cut[b + 1]; ++i) {
+      body(texts[i], block.entries, block.size, worker);
+      block.ends.push_back(block.size);
+    }
+  };
+  if (!parallel_for(static_cast<int64_t>(cut.size()) - 1, static_cast<int>(scratch.size()), read, poll))
+    throw std::runtime_error("stopped");
   return blocks;
 }
 
@@ -66,26 +76,25 @@ void fit_vocabulary(const std::vector<TextView>& texts, const TextOptions& optio
   const bool count_times = fit.pruning.max_terms >= 0 && !fit.weighting.binary;  // else texts are what is ranked by
   std::vector<std::unique_ptr<NgramCounter>> counters(n_threads);
   std::vector<TextScratch> scratch(n_threads);
-  std::vector<RowBlock> blocks = each_text(texts, n_threads, poll, [&](const TextView& text, RowBlock& block, int w) {
+  const auto count = [&](const TextView& text, Buffer<Entry>& entries, int64_t& size, int w) {
     if (!counters[w]) counters[w] = std::make_unique<NgramCounter>(options, count_times);
     tokenize(text, options, scratch[w].tokens);
-    counters[w]->add(scratch[w].tokens, block.entries, block.size);
-    if (!fit.rows) block.size = 0;
-  });
+    counters[w]->add(scratch[w].tokens, entries, size);
+  };
+  std::vector<RowBlock> blocks = each_text(texts, fit.rows, scratch, poll, count);
 
   std::vector<NgramCounter*> counted;
   std::vector<size_t> place(n_threads);  // of a worker's counter among those in use
   for (int w = 0; w < n_threads; ++w) {
     place[w] = counted.size();
-    if (!counters[w]) continue;
-    counters[w]->finish();
-    counted.push_back(counters[w].get());
+    if (counters[w]) counted.push_back(counters[w].get());
   }
+  parallel_for(static_cast<int64_t>(counted.size()), n_threads, [&](int64_t c, int) { counted[c]->finish(); });
   std::vector<Renumbering> columns;  // at first nodes
   Vocabulary vocabulary;
   {
-    const NgramTree tree = merge(counted, columns, n_threads, poll);
-    for (const uint32_t n : tree.n_texts) out.n_seen += n > 0;
+    const NgramTree tree = merge(counted, fit.pruning, columns, n_threads, poll);
+    out.n_seen = tree.n_seen;
     vocabulary = order_terms(tree, options.gap(), fit.pruning, n_threads);
   }
   counters.clear();
@@ -98,11 +107,13 @@ void fit_vocabulary(const std::vector<TextView>& texts, const TextOptions& optio
   out.term_offsets = std::move(vocabulary.offsets);
   if (!fit.rows) return;
 
-  for (Renumbering& renumbering : columns)
-    for (std::vector<uint32_t>* numbers : {&renumbering.words, &renumbering.pairs})
-      parallel_blocks(static_cast<int64_t>(numbers->size()), 1 << 16, n_threads, [&](int64_t begin, int64_t end, int) {
-        for (int64_t i = begin; i < end; ++i) (*numbers)[i] = vocabulary.column[(*numbers)[i]];
-      });
+  const auto to_columns = [&](std::vector<uint32_t>& nodes) {
+    for (uint32_t& node : nodes) node = node == kNone ? kNone : vocabulary.column[node];
+  };
+  for (Renumbering& own : columns) {
+    to_columns(own.words);
+    parallel_for(kParts, n_threads, [&](int64_t p, int) { to_columns(own.pairs[p]); });
+  }
   const int bits = std::bit_width(n_terms);
   each_block(blocks, n_threads, poll, [&](RowBlock& block, int w) {
     const Renumbering& column = columns[place[block.worker]];
@@ -119,13 +130,12 @@ void fit_hashed(const std::vector<TextView>& texts, const TextOptions& options, 
   const TfidfModel model{&options, nullptr, n, {}};
   std::vector<TextScratch> scratch(n_threads);
   std::vector<std::atomic<uint32_t>> n_texts(n);
-  std::vector<RowBlock> blocks = each_text(texts, n_threads, poll, [&](const TextView& text, RowBlock& block, int w) {
-    const int64_t begin = block.size;
-    text_row(text, model, scratch[w], block.entries, block.size);
-    for (int64_t i = begin; i < block.size; ++i)
-      n_texts[entry_id(block.entries[i])].fetch_add(1, std::memory_order_relaxed);
-    if (!fit.rows) block.size = 0;
-  });
+  const auto count = [&](const TextView& text, Buffer<Entry>& entries, int64_t& size, int w) {
+    const int64_t begin = size;
+    text_row(text, model, scratch[w], entries, size);
+    for (int64_t i = begin; i < size; ++i) n_texts[entry_id(entries[i])].fetch_add(1, std::memory_order_relaxed);
+  };
+  std::vector<RowBlock> blocks = each_text(texts, fit.rows, scratch, poll, count);
   out.weights.resize(n);
   for (uint32_t i = 0; i < n; ++i) {
     const double with = n_texts[i].load(std::memory_order_relaxed);
@@ -179,9 +189,10 @@ void text_row(const TextView& text, const TfidfModel& model, TextScratch& scratc
 CsrArrays transform_tfidf(const std::vector<TextView>& texts, const TfidfModel& model, int n_threads,
                           const Poll& poll) {
   std::vector<TextScratch> scratch(n_threads);
-  std::vector<RowBlock> blocks = each_text(texts, n_threads, poll, [&](const TextView& text, RowBlock& block, int w) {
-    text_row(text, model, scratch[w], block.entries, block.size);
-  });
+  const auto look_up = [&](const TextView& text, Buffer<Entry>& entries, int64_t& size, int w) {
+    text_row(text, model, scratch[w], entries, size);
+  };
+  std::vector<RowBlock> blocks = each_text(texts, true, scratch, poll, look_up);
   return write_csr(blocks, model.weighting, n_threads, poll);
 }
 

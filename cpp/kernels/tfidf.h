@@ -56,7 +56,7 @@ CsrArrays transform_tfidf(const std::vector<TextView>& texts, const TfidfModel& 
 struct TextScratch {
   Tokens tokens;
   NgramWalk walk;
-  Buffer<Entry> spare;
+  Buffer<Entry> row, spare;
 };
 
 // Appends the sorted row of a text to rows[0 .. size).

@@ -27,40 +27,38 @@ struct NgramCounter::Visitor {
     pairs.reserve(m);
   }
 
+  // Written without a branch on whether the node was met before, which no processor can foresee.
   template <class Slot>
   void count(Slot& slot) {
-    for (uint32_t seat = slot.payload.seat; seat < size; seat += 1 << 16) {
-      if (entry_id(row[seat]) != slot.id) continue;
-      ++row[seat];
-      return;
-    }
-    slot.payload.seat = static_cast<uint16_t>(size);
-    row[size++] = make_entry(slot.id, 1);
-    if (++slot.payload.n_texts == 0) ++counter.carry_[slot.id];
+    uint32_t seat = std::min<uint32_t>(slot.payload.seat, size);
+    while (seat + (1 << 16) < size && entry_id(row[seat]) != slot.id) seat += 1 << 16;
+    const bool met = seat < size && entry_id(row[seat]) == slot.id;
+    seat = met ? seat : size;
+    row[seat] = met ? row[seat] + 1 : make_entry(slot.id, 1);
+    size += !met;
+    slot.payload.seat = static_cast<uint16_t>(seat);
+    slot.payload.n_texts += !met;
+    if (slot.payload.n_texts == 0 && !met) ++counter.carry_[slot.id];
+    if (counter.count_times_) ++counter.n_times(slot.id);
   }
 
   uint32_t word(const WordKey& key, uint64_t hash, const uint8_t* bytes, int64_t length, bool counts) {
+    const Words& known = counter.words;
     WordSlot<Tally>& slot = words.find(hash, [&](const WordSlot<Tally>& slot) {
       if (slot.key != key) return false;
-      const int64_t at = counter.word_begin[slot.id - 1];
+      const int64_t at = known.begin[slot.id - 1];
       return !key.is_long() ||
-             (counter.word_begin[slot.id] - at == length && std::memcmp(&counter.word_bytes[at], bytes, length) == 0);
+             (known.begin[slot.id] - at == length && std::memcmp(&known.bytes[at], bytes, length) == 0);
     });
     if (slot.id == 0) slot = counter.new_word(key, hash, bytes, length);
-    if (counts) {
-      count(slot);
-      if (counter.count_times_) ++counter.word_sums.n_times[slot.id - 1];
-    }
+    if (counts) count(slot);
     return slot.id;
   }
 
-  uint32_t pair(uint32_t prefix, uint32_t token, uint64_t hash, uint32_t first, bool counts) {
+  uint32_t pair(uint32_t prefix, uint32_t token, uint64_t hash, bool counts) {
     PairSlot<Tally>& slot = pairs.find(hash, [&](const PairSlot<Tally>& slot) { return slot.is(prefix, token); });
-    if (slot.id == 0) slot = counter.new_pair(prefix, token, first);
-    if (counts) {
-      count(slot);
-      if (counter.count_times_) ++counter.pair_sums.n_times[slot.id & ~kPairBit];
-    }
+    if (slot.id == 0) slot = counter.new_pair(prefix, token);
+    if (counts) count(slot);
     return slot.id;
   }
 };
@@ -73,40 +71,46 @@ void NgramCounter::add(const Tokens& tokens, Buffer<Entry>& rows, int64_t& size)
 
 auto NgramCounter::new_word(const WordKey& key, uint64_t hash, const uint8_t* bytes, int64_t length)
     -> WordSlot<Tally> {
-  const uint32_t index = static_cast<uint32_t>(word_part_.size());
-  check_room(index);
-  const uint8_t part = hash % kParts;
-  word_part_.push_back(part);
-  words[part].push_back(index);
-  word_bytes.insert(word_bytes.end(), bytes, bytes + length);
-  word_begin.push_back(static_cast<int64_t>(word_bytes.size()));
-  if (count_times_) word_sums.n_times.push_back(0);
+  const uint32_t index = static_cast<uint32_t>(words.code.size());
+  if (index >= kPairBit - 1) throw std::length_error("2^31 different tokens: use hashing (n_features)");
+  words.code.push_back(static_cast<uint8_t>(hash));
+  words.of_part[hash % kParts].push_back(index);
+  words.bytes.insert(words.bytes.end(), bytes, bytes + length);
+  words.begin.push_back(static_cast<int64_t>(words.bytes.size()));
+  if (count_times_) words.n_times.push_back(0);
   word_table_.added();
   return {key, index + 1, {}};
 }
 
-auto NgramCounter::new_pair(uint32_t prefix, uint32_t token, uint32_t first) -> PairSlot<Tally> {
-  check_room(n_pairs_);
-  pairs[word_part_[first - 1]].push_back({n_pairs_, prefix, token});
-  if (count_times_) pair_sums.n_times.push_back(0);
+auto NgramCounter::new_pair(uint32_t prefix, uint32_t token) -> PairSlot<Tally> {
+  const uint32_t part =
+      prefix & kPairBit ? pair_part(prefix) : (words.code[prefix - 1] + 3 * words.code[token - 1]) % kParts;
+  const size_t index = pairs[part].nodes.size();
+  if (index >= 1u << kIndexBits)
+    throw std::length_error("too many different n-grams: use hashing (n_features) or a shorter ngram_range");
+  pairs[part].nodes.push_back({prefix, token});
+  if (count_times_) pairs[part].n_times.push_back(0);
   pair_table_.added();
-  return {prefix, token, kPairBit | n_pairs_++, {}};
+  return {prefix, token, pair_id(part, static_cast<uint32_t>(index)), {}};
 }
 
-void NgramCounter::check_room(uint32_t n) {
-  if (n >= kPairBit - 1)
-    throw std::length_error("2^31 different n-grams or more: use hashing (n_features) or a shorter ngram_range");
+uint32_t& NgramCounter::n_texts(uint32_t id) {
+  return id & kPairBit ? pairs[pair_part(id)].n_texts[pair_index(id)] : words.n_texts[id - 1];
+}
+
+uint64_t& NgramCounter::n_times(uint32_t id) {
+  return id & kPairBit ? pairs[pair_part(id)].n_times[pair_index(id)] : words.n_times[id - 1];
 }
 
 void NgramCounter::finish() {
-  word_sums.n_texts.resize(word_part_.size());
-  word_table_.for_each([&](const auto& slot) { word_sums.n_texts[slot.id - 1] = slot.payload.n_texts; });
+  words.n_texts.resize(words.code.size());
+  for (Pairs& part : pairs) part.n_texts.resize(part.nodes.size());
+  const auto take = [&](const auto& slot) { n_texts(slot.id) = slot.payload.n_texts; };
+  word_table_.for_each(take);
   word_table_ = {};
-  pair_sums.n_texts.resize(n_pairs_);
-  pair_table_.for_each([&](const auto& slot) { pair_sums.n_texts[slot.id & ~kPairBit] = slot.payload.n_texts; });
+  pair_table_.for_each(take);
   pair_table_ = {};
-  for (const auto& [id, carry] : carry_)
-    (id & kPairBit ? pair_sums.n_texts[id & ~kPairBit] : word_sums.n_texts[id - 1]) += carry << 16;
+  for (const auto& [id, carry] : carry_) n_texts(id) += carry << 16;
 }
 
 }  // namespace lt

@@ -25,19 +25,30 @@ inline Entry make_entry(uint32_t id, uint32_t times) { return uint64_t{id} << 32
 inline uint32_t entry_id(Entry entry) { return static_cast<uint32_t>(entry >> 32); }
 inline uint32_t entry_times(Entry entry) { return static_cast<uint32_t>(entry); }
 
+// Nodes are dealt to parts by the bytes of their first tokens, the same in every counter, so that counters can be
+// merged part by part. A longer n-gram is numbered within its part, which is that of its prefix unless that is a token.
+constexpr int kPartBits = 6, kParts = 1 << kPartBits, kIndexBits = 31 - kPartBits;
+inline uint32_t pair_id(uint32_t part, uint32_t index) { return kPairBit | part << kIndexBits | index; }
+inline uint32_t pair_part(uint32_t id) { return (id & ~kPairBit) >> kIndexBits; }
+inline uint32_t pair_index(uint32_t id) { return id & ((1u << kIndexBits) - 1); }
+
 class NgramCounter {
  public:
-  // Nodes are dealt to parts by the hash of their first token, the same in every counter, so that counters can be
-  // merged part by part.
-  static constexpr int kParts = 64;
   struct Pair {
-    uint32_t index;          // number, without the bit that marks a pair
     uint32_t prefix, token;  // nodes
   };
-  // What is known of the tokens, or of the longer n-grams.
-  struct Sums {
-    std::vector<uint32_t> n_texts;  // texts that hold the n-gram; filled by finish()
-    std::vector<uint64_t> n_times;  // occurrences, or empty
+  struct Pairs {                    // of one part, by index
+    std::vector<Pair> nodes;        // a prefix comes before what extends it
+    std::vector<uint32_t> n_texts;  // as for words
+    std::vector<uint64_t> n_times;
+  };
+  struct Words {                            // by index: word i has the node i + 1
+    std::vector<uint8_t> bytes;             // all of them
+    std::vector<int64_t> begin{0};          // (n_words + 1)
+    std::vector<uint8_t> code;              // (n_words) of the bytes; decides the part
+    std::vector<uint32_t> of_part[kParts];  // indices of the words of each part
+    std::vector<uint32_t> n_texts;          // (n_words) texts that hold it, filled in by finish()
+    std::vector<uint64_t> n_times;          // (n_words) occurrences, or empty
   };
 
   // count_times: also sum up how often each n-gram occurs.
@@ -49,11 +60,8 @@ class NgramCounter {
   // Gives the tables back; what was counted stays.
   void finish();
 
-  Sums word_sums, pair_sums;
-  std::vector<uint32_t> words[kParts];  // indices: word i has the node i + 1
-  std::vector<Pair> pairs[kParts];      // a prefix comes before what extends it
-  std::vector<uint8_t> word_bytes;
-  std::vector<int64_t> word_begin{0};  // (n_words + 1)
+  Words words;
+  Pairs pairs[kParts];
 
  private:
   struct Visitor;
@@ -61,16 +69,15 @@ class NgramCounter {
     uint16_t seat, n_texts;
   };
   WordSlot<Tally> new_word(const WordKey& key, uint64_t hash, const uint8_t* bytes, int64_t length);
-  PairSlot<Tally> new_pair(uint32_t prefix, uint32_t token, uint32_t first);
-  static void check_room(uint32_t n);
+  PairSlot<Tally> new_pair(uint32_t prefix, uint32_t token);
+  uint32_t& n_texts(uint32_t id);
+  uint64_t& n_times(uint32_t id);
 
   const TextOptions& options_;
   const bool count_times_;
   Table<WordSlot<Tally>> word_table_;
   Table<PairSlot<Tally>> pair_table_;
   std::unordered_map<uint32_t, uint32_t> carry_;  // n_texts / 2^16 of the nodes where it is not 0
-  std::vector<uint8_t> word_part_;                // (n_words)
-  uint32_t n_pairs_ = 0;
   NgramWalk walk_;
 };
 

@@ -1,39 +1,42 @@
 #include "kernels/tfidf_merge.h"
 
+#include <algorithm>
 #include <stdexcept>
 
 namespace lt {
 
 namespace {
 
-constexpr int kParts = NgramCounter::kParts;
-
 // The tokens or the longer n-grams of one part that have been met so far, with their sums.
 struct Part {
   std::vector<NgramTree::Word> words;
-  std::vector<NgramTree::Pair> pairs;
+  std::vector<NgramCounter::Pair> pairs;
   std::vector<uint32_t> n_texts;
   std::vector<uint64_t> n_times;
+  std::vector<uint32_t> kept;  // new index of each pair, or kNone
+  int64_t n_seen = 0;
 
-  void add(uint32_t node, const NgramCounter::Sums& sums, uint32_t index) {
-    const bool times = !sums.n_times.empty();
+  // Adds what a counter has for its node `index` to the node `node`, which may be new.
+  template <class Counted>
+  void add(uint32_t node, const Counted& counted, uint32_t index) {
+    const bool times = !counted.n_times.empty();
     if (node == n_texts.size()) {
       n_texts.push_back(0);
       if (times) n_times.push_back(0);
     }
-    n_texts[node] += sums.n_texts[index];
-    if (times) n_times[node] += sums.n_times[index];
+    n_texts[node] += counted.n_texts[index];
+    if (times) n_times[node] += counted.n_times[index];
   }
 };
 
 void merge_words(const std::vector<NgramCounter*>& counters, int p, Part& part, std::vector<Renumbering>& nodes) {
   Table<WordSlot<uint32_t>> table;
   for (size_t c = 0; c < counters.size(); ++c) {
-    const NgramCounter& counter = *counters[c];
-    table.reserve(counter.words[p].size());
-    for (const uint32_t word : counter.words[p]) {
-      const int64_t length = counter.word_begin[word + 1] - counter.word_begin[word];
-      const uint8_t* bytes = counter.word_bytes.data() + counter.word_begin[word];
+    const NgramCounter::Words& counted = counters[c]->words;
+    table.reserve(counted.of_part[p].size());
+    for (const uint32_t word : counted.of_part[p]) {
+      const int64_t length = counted.begin[word + 1] - counted.begin[word];
+      const uint8_t* bytes = counted.bytes.data() + counted.begin[word];
       const WordKey key = WordKey::of(bytes, length);
       WordSlot<uint32_t>& slot = table.find(key.hash(), [&](const WordSlot<uint32_t>& slot) {
         if (slot.key != key) return false;
@@ -45,105 +48,134 @@ void merge_words(const std::vector<NgramCounter*>& counters, int p, Part& part, 
         slot = {key, static_cast<uint32_t>(part.words.size()), 0};
         table.added();
       }
-      part.add(slot.id - 1, counter.word_sums, word);
+      part.add(slot.id - 1, counted, word);
       nodes[c].words[word] = slot.id - 1;
     }
   }
 }
 
-// Pairs are numbered from `first` on, within the part: the prefix of a pair is in the same part, or a word.
+// Pairs are numbered from `first` on, within the part: the prefix of a pair is in the same part, or a token.
 void merge_pairs(const std::vector<NgramCounter*>& counters, int p, uint32_t first, Part& part,
                  std::vector<Renumbering>& nodes) {
   Table<PairSlot<uint32_t>> table;
   const bool alone = counters.size() == 1;  // nothing to compare with: every pair is new
   for (size_t c = 0; c < counters.size(); ++c) {
-    const NgramCounter& counter = *counters[c];
-    if (!alone) table.reserve(counter.pairs[p].size());
-    for (const auto& [index, own_prefix, own_token] : counter.pairs[p]) {
-      const uint32_t prefix = nodes[c][own_prefix], token = nodes[c][own_token];
-      uint32_t found = 0;
+    const NgramCounter::Pairs& counted = counters[c]->pairs[p];
+    const uint32_t n = static_cast<uint32_t>(counted.nodes.size());
+    std::vector<uint32_t>& own = nodes[c].pairs[p];
+    own.resize(n);
+    part.pairs.reserve(part.pairs.size() + n);
+    part.n_texts.reserve(part.pairs.size() + n);
+    if (!alone) table.reserve(n);
+    for (uint32_t i = 0; i < n; ++i) {
+      const uint32_t prefix = nodes[c][counted.nodes[i].prefix], token = nodes[c][counted.nodes[i].token];
+      const uint32_t fresh = static_cast<uint32_t>(part.pairs.size()) + 1;
+      uint32_t found = fresh;
       if (!alone) {
         PairSlot<uint32_t>& slot = table.find(hash_pair(prefix, token),
                                               [&](const PairSlot<uint32_t>& slot) { return slot.is(prefix, token); });
-        found = slot.id;
-        if (!found) {
-          slot = {prefix, token, static_cast<uint32_t>(part.pairs.size()) + 1, 0};
+        if (slot.id == 0) {
+          slot = {prefix, token, fresh, 0};
           table.added();
         }
+        found = slot.id;
       }
-      if (!found) {
-        part.pairs.push_back({prefix, token});
-        found = static_cast<uint32_t>(part.pairs.size());
-      }
-      part.add(found - 1, counter.pair_sums, index);
-      nodes[c].pairs[index] = first + found - 1;
+      if (found == fresh) part.pairs.push_back({prefix, token});
+      part.add(found - 1, counted, i);
+      own[i] = first + found - 1;
     }
   }
 }
 
-template <class Size>
-std::vector<uint32_t> starts(const std::vector<Part>& parts, uint64_t first, Size&& size) {
+// Drops the pairs that are neither kept as a term nor lead to one. Most are dropped, and never reach the tree.
+void prune_pairs(const Pruning& pruning, uint32_t first, Part& part) {
+  const uint32_t n = static_cast<uint32_t>(part.pairs.size());
+  part.kept.assign(n, kNone);
+  for (uint32_t i = n; i-- > 0;) {
+    part.n_seen += part.n_texts[i] > 0;
+    if (pruning.keeps(part.n_texts[i])) part.kept[i] = 0;
+    if (part.kept[i] != kNone && part.pairs[i].prefix >= first) part.kept[part.pairs[i].prefix - first] = 0;
+  }
+  uint32_t size = 0;
+  for (uint32_t i = 0; i < n; ++i) {
+    if (part.kept[i] == kNone) continue;
+    const auto [prefix, token] = part.pairs[i];
+    part.pairs[size] = {prefix < first ? prefix : first + part.kept[prefix - first], token};
+    part.n_texts[size] = part.n_texts[i];
+    if (!part.n_times.empty()) part.n_times[size] = part.n_times[i];
+    part.kept[i] = size++;
+  }
+  part.pairs.resize(size);
+  part.n_texts.resize(size);
+  if (!part.n_times.empty()) part.n_times.resize(size);
+}
+
+// Where each part begins in the tree.
+std::vector<uint32_t> starts(const std::vector<Part>& parts, uint64_t first) {
   std::vector<uint32_t> out(kParts + 1);
   for (int p = 0; p <= kParts; ++p) {
     if (first >= UINT32_MAX) throw std::length_error("2^32 different n-grams or more: use hashing (n_features)");
     out[p] = static_cast<uint32_t>(first);
-    if (p < kParts) first += size(parts[p]);
+    if (p < kParts) first += parts[p].n_texts.size();
   }
   return out;
 }
 
-void append(const Part& part, uint32_t at, NgramTree& tree) {
-  std::copy(part.n_texts.begin(), part.n_texts.end(), tree.n_texts.begin() + at);
-  if (!part.n_times.empty()) std::copy(part.n_times.begin(), part.n_times.end(), tree.n_times.begin() + at);
-}
-
 }  // namespace
 
-NgramTree merge(const std::vector<NgramCounter*>& counters, std::vector<Renumbering>& nodes, int n_threads,
-                const Poll& poll) {
+NgramTree merge(const std::vector<NgramCounter*>& counters, const Pruning& pruning, std::vector<Renumbering>& nodes,
+                int n_threads, const Poll& poll) {
   const auto each_part = [&](auto&& body) {
     if (!parallel_for(kParts, n_threads, [&](int64_t p, int) { body(static_cast<int>(p)); }, poll))
       throw std::runtime_error("stopped");
   };
-  bool count_times = false;
-  nodes.clear();
-  for (const NgramCounter* counter : counters) {
-    nodes.push_back({std::vector<uint32_t>(counter->word_sums.n_texts.size()),
-                     std::vector<uint32_t>(counter->pair_sums.n_texts.size())});
-    count_times |= !counter->word_sums.n_times.empty();
-  }
+  nodes.assign(counters.size(), {});
+  for (size_t c = 0; c < counters.size(); ++c) nodes[c].words.resize(counters[c]->words.n_texts.size());
   NgramTree tree;
-  const auto resize = [&](uint32_t n_nodes) {
+  const auto append = [&](const Part& part, uint32_t at) {
+    std::copy(part.n_texts.begin(), part.n_texts.end(), tree.n_texts.begin() + at);
+    if (!part.n_times.empty()) std::copy(part.n_times.begin(), part.n_times.end(), tree.n_times.begin() + at);
+  };
+  const auto resize = [&](uint32_t n_nodes, const std::vector<Part>& parts) {
     tree.n_texts.resize(n_nodes);
-    if (count_times) tree.n_times.resize(n_nodes);
+    if (std::any_of(parts.begin(), parts.end(), [](const Part& part) { return !part.n_times.empty(); }))
+      tree.n_times.resize(n_nodes);
+    for (const Part& part : parts) tree.n_seen += part.n_seen;
   };
 
   std::vector<Part> parts(kParts);
   each_part([&](int p) { merge_words(counters, p, parts[p], nodes); });
-  const std::vector<uint32_t> word_start = starts(parts, 1, [](const Part& part) { return part.words.size(); });
+  const std::vector<uint32_t> word_start = starts(parts, 1);
   const uint32_t first_pair = word_start[kParts];
   tree.words.resize(first_pair);
-  resize(first_pair);
+  resize(first_pair, parts);
   each_part([&](int p) {
     for (size_t c = 0; c < counters.size(); ++c)
-      for (const uint32_t word : counters[c]->words[p]) nodes[c].words[word] += word_start[p];
+      for (const uint32_t word : counters[c]->words.of_part[p]) nodes[c].words[word] += word_start[p];
     std::copy(parts[p].words.begin(), parts[p].words.end(), tree.words.begin() + word_start[p]);
-    append(parts[p], word_start[p], tree);
+    append(parts[p], word_start[p]);
     parts[p] = Part();
   });
+  for (const uint32_t n : tree.n_texts) tree.n_seen += n > 0;
 
-  each_part([&](int p) { merge_pairs(counters, p, first_pair, parts[p], nodes); });
-  const std::vector<uint32_t> pair_start =
-      starts(parts, first_pair, [](const Part& part) { return part.pairs.size(); });
+  each_part([&](int p) {
+    merge_pairs(counters, p, first_pair, parts[p], nodes);
+    prune_pairs(pruning, first_pair, parts[p]);
+  });
+  const std::vector<uint32_t> pair_start = starts(parts, first_pair);
   tree.pairs.resize(pair_start[kParts] - first_pair);
-  resize(pair_start[kParts]);
+  resize(pair_start[kParts], parts);
   each_part([&](int p) {
     const uint32_t shift = pair_start[p] - first_pair;
-    for (size_t c = 0; c < counters.size(); ++c)
-      for (const auto& pair : counters[c]->pairs[p]) nodes[c].pairs[pair.index] += shift;
-    NgramTree::Pair* out = tree.pairs.data() + shift;
+    const std::vector<uint32_t>& kept = parts[p].kept;
+    for (Renumbering& own : nodes)
+      for (uint32_t& node : own.pairs[p]) {
+        const uint32_t index = kept[node - first_pair];
+        node = index == kNone ? kNone : pair_start[p] + index;
+      }
+    NgramCounter::Pair* out = tree.pairs.data() + shift;
     for (const auto& [prefix, token] : parts[p].pairs) *out++ = {prefix < first_pair ? prefix : prefix + shift, token};
-    append(parts[p], pair_start[p], tree);
+    append(parts[p], pair_start[p]);
     parts[p] = Part();
   });
   return tree;

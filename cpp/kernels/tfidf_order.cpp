@@ -9,8 +9,6 @@ namespace lt {
 
 namespace {
 
-constexpr uint32_t kNone = Vocabulary::kNone;
-
 enum Use : uint8_t { kUnused = 0, kTerm = 1, kPart = 2 };  // a term of the vocabulary; a token or prefix of one
 
 // Which nodes are needed, and how many terms each has among itself and what extends it.
@@ -23,8 +21,7 @@ Pruned prune(const NgramTree& tree, const Pruning& pruning) {
   const uint32_t n = tree.n_nodes(), first = tree.first_pair();
   Pruned out{std::vector<uint8_t>(n), std::vector<uint32_t>(n)};
   for (uint32_t node = n - 1; node > 0; --node) {  // what extends a prefix is seen before it
-    const double texts = tree.n_texts[node];
-    if (texts > 0 && texts >= pruning.min_texts && texts <= pruning.max_texts) {
+    if (pruning.keeps(tree.n_texts[node])) {
       out.use[node] |= kTerm;
       ++out.n_terms[node];
     }

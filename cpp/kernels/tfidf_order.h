@@ -13,13 +13,7 @@
 
 namespace lt {
 
-struct Pruning {
-  double min_texts = 1, max_texts = 1e300;  // a term stays if min_texts <= texts that hold it <= max_texts
-  int64_t max_terms = -1;  // at most that many, those that occur most often; ties to the first in order
-};
-
 struct Vocabulary {
-  static constexpr uint32_t kNone = UINT32_MAX;
   std::vector<uint32_t> column;   // (n_nodes) of a node of the tree; kNone if it is no term
   std::vector<uint32_t> n_texts;  // (n_terms)
   std::vector<uint8_t> bytes;     // all terms, one after the other

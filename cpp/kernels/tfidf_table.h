@@ -21,7 +21,7 @@
 
 namespace lt {
 
-// Numbers of nodes: 0 is none (the root), tokens count from 1, longer n-grams count from 0 with the top bit set.
+// Numbers of nodes: 0 is none (the root), tokens count from 1, longer n-grams have the top bit set.
 constexpr uint32_t kPairBit = 1u << 31;
 
 // A token by its bytes, if at most 16, else by a hash of them, told apart by a byte that UTF-8 does not have.
@@ -37,8 +37,10 @@ struct WordKey {
       const uint64_t h = hash_bytes(bytes, length);
       return {h, 0xFFull << 56 | mix(h, kSeedA) >> 8};
     }
-    const auto low_bytes = [](uint64_t x, int64_t n) { return n >= 8 ? x : x & ((uint64_t{1} << 8 * n) - 1); };
-    return {low_bytes(load64(bytes), length), length > 8 ? low_bytes(load64(bytes + 8), length - 8) : 0};
+    // The low n bytes, n from 0 to 8, by two shifts: one by 64 would be none.
+    const auto low_bytes = [](uint64_t x, int64_t n) { return x & ~(~uint64_t{0} << 4 * n << 4 * n); };
+    const int64_t first = std::min<int64_t>(length, 8);
+    return {low_bytes(load64(bytes), first), low_bytes(load64(bytes + 8), length - first)};
   }
   static WordKey of(const uint8_t* bytes, int64_t length) {
     uint8_t padded[16] = {};

@@ -20,7 +20,7 @@ struct TermsView {
 
 class TermTree {
  public:
-  static constexpr uint32_t kNone = UINT32_MAX;
+  static constexpr uint32_t kNone = UINT32_MAX;  // no term
 
   TermTree() = default;
   // `gap`: 1 if terms are words with spaces between them, 0 if they are characters. Of equal terms the first is found.
@@ -60,7 +60,7 @@ class TermTree {
       if (counts && slot.id && slot.payload != kNone) found(slot.payload);
       return slot.id;
     }
-    uint32_t pair(uint32_t prefix, uint32_t token, uint64_t hash, uint32_t, bool counts) {
+    uint32_t pair(uint32_t prefix, uint32_t token, uint64_t hash, bool counts) {
       const Pair& slot = pairs.find(hash, [&](const Pair& slot) { return slot.is(prefix, token); });
       if (counts && slot.id && slot.payload != kNone) found(slot.payload);
       return slot.id;

@@ -21,9 +21,11 @@ struct NgramWalk {
   };
   Position positions[kBatch];
 
-  // Words: prefetch(hash); visit_word(key, hash, bytes, length, counts) gives the node.
-  // Pairs: prefetch(hash); visit_pair(prefix, token, hash, first token, counts) gives the node.
-  // before(m) is called before every batch, of at most m lookups.
+  // A visitor has the tables `words` and `pairs`, whose prefetch(hash) announces what is looked up next;
+  // before_words(m) and before_pairs(m), called before every batch of at most m lookups; and
+  //   word(key, hash, bytes, length, counts)  the node of a token, or 0
+  //   pair(prefix, token, hash, counts)       the node of a longer n-gram, or 0
+  // `counts` says whether the n-gram is one of those asked for, or only on the way to them.
   template <class Visitor>
   void run(const Tokens& text, const TextOptions& options, Visitor&& visitor) {
     tokens.reserve(text.n);
@@ -66,7 +68,7 @@ struct NgramWalk {
       }
       for (int64_t j = 0; j < m; ++j) {
         const int64_t i = positions[j].at;
-        nodes[i] = visitor.pair(nodes[i], tokens[i + n - 1], hashes[j], tokens[i], positions[j].counts);
+        nodes[i] = visitor.pair(nodes[i], tokens[i + n - 1], hashes[j], positions[j].counts);
       }
       m = 0;
     };

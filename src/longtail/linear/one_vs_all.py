@@ -37,6 +37,9 @@ class OneVsAll(LinearRanker):
     tolerance, max_iter : when to stop; the weights move little below the default tolerance
     bias : value of the constant feature, 0 for none; its weight is regularised like the others
     threshold : weights smaller than this are dropped
+    prune_budget : instead, drop as many as raise a label's objective by at most this share
+    regularize_bias, l1, start : Newton only: a free bias, a smoothed L1 term, the starting point
+        ("mean_separating" as in DiSMEC++, "zero", "bias", "minus_mean")
     normalize : scale rows to unit length, before the bias is appended
     random_state, n_jobs : the same seed gives the same bits for any number of threads
 
@@ -58,10 +61,14 @@ class OneVsAll(LinearRanker):
         positive_weight: Any = 1.0,
         negative_weight: Any = 1.0,
         solver: str = "auto",
-        tolerance: float = 0.5,
+        tolerance: float | None = None,
         max_iter: int = 100,
         bias: float = 1.0,
         threshold: float = 0.01,
+        prune_budget: float | None = None,
+        regularize_bias: bool = True,
+        l1: float = 0.0,
+        start: str = "mean_separating",
         normalize: bool = True,
         random_state: Any = 0,
         n_jobs: int | None = None,
@@ -75,6 +82,10 @@ class OneVsAll(LinearRanker):
         self.max_iter = max_iter
         self.bias = bias
         self.threshold = threshold
+        self.prune_budget = prune_budget
+        self.regularize_bias = regularize_bias
+        self.l1 = l1
+        self.start = start
         self.normalize = normalize
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -89,6 +100,10 @@ class OneVsAll(LinearRanker):
             max_iter=self.max_iter,
             bias=self.bias,
             threshold=self.threshold,
+            prune_budget=self.prune_budget,
+            regularize_bias=self.regularize_bias,
+            l1=self.l1,
+            start=self.start,
         )
         check_cost(self.C)
         threads = n_threads(self.n_jobs)

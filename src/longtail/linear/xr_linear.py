@@ -55,7 +55,7 @@ class XRLinear(LinearRanker):
     random_state, n_jobs : the same seed gives the same bits for any number of threads
 
     A probabilistic label tree is ``XRLinear(loss="logistic", post_processor="sigmoid")``; Parabel's
-    setting is ``tree=LabelTree(branching=2)``, Bonsai's a wide tree with "l1-hinge".
+    setting is ``tree=LabelTree(branching=2)``, Bonsai's a wide tree, both with "l2-hinge".
 
     After ``fit``: ``tree_``, ``layers_``, ``label_of_leaf_``.
 
@@ -80,7 +80,7 @@ class XRLinear(LinearRanker):
         cost_weights: str | None = None,
         negatives: str = "tfn",
         solver: str = "auto",
-        tolerance: float = 0.5,
+        tolerance: float | None = None,
         max_iter: int = 100,
         bias: float = 1.0,
         threshold: float = 0.1,

@@ -1,0 +1,57 @@
+// Sparse rows times a table of 16 floats per feature: the two inner loops of the primal solver.
+// `kStride` is the distance in floats between the entries of two features. For *.simd.cpp files only.
+#pragma once
+
+#include "kernels/lane_problem.h"
+#include "kernels/lanes.h"
+
+namespace lt::LT_ISA {
+
+// start + sum_f x_if table[f]
+template <int kStride>
+static inline f32x16 dot(const LaneRows& rows, int64_t i, const float* table, f32x16 start) {
+  const int32_t* f = rows.indices;
+  const float* x = rows.values;
+  int64_t p = rows.indptr[i];
+  const int64_t end = rows.indptr[i + 1];
+  f32x16 z0 = start, z1 = {}, z2 = {}, z3 = {};
+  for (; p + 4 <= end; p += 4) {
+    z0 += load(table + f[p] * int64_t{kStride}) * x[p];
+    z1 += load(table + f[p + 1] * int64_t{kStride}) * x[p + 1];
+    z2 += load(table + f[p + 2] * int64_t{kStride}) * x[p + 2];
+    z3 += load(table + f[p + 3] * int64_t{kStride}) * x[p + 3];
+  }
+  for (; p < end; ++p) z0 += load(table + f[p] * int64_t{kStride}) * x[p];
+  return (z0 + z1) + (z2 + z3);
+}
+
+// table[f] += x_if step
+template <int kStride>
+static inline void axpy(const LaneRows& rows, int64_t i, f32x16 step, float* table) {
+  for (int64_t p = rows.indptr[i]; p < rows.indptr[i + 1]; ++p) {
+    float* t = table + rows.indices[p] * int64_t{kStride};
+    store(t, load(t) + step * rows.values[p]);
+  }
+}
+
+static inline void prefetch_row(const LaneRows& rows, int64_t i) {
+  const int64_t p = rows.indptr[i];
+  __builtin_prefetch(rows.indices + p);
+  __builtin_prefetch(rows.indices + p + 16);
+  __builtin_prefetch(rows.values + p);
+  __builtin_prefetch(rows.values + p + 16);
+}
+
+// Sign and cost of a row in every lane.
+struct RowTarget {
+  f32x16 sign, cost;
+};
+
+static inline RowTarget row_target(const LaneTargets& targets, int64_t i) {
+  const int64_t slot = targets.slot[i];
+  if (slot >= 0) return {load(targets.sign + slot * kLanes), load(targets.cost + slot * kLanes)};
+  const f32x16 cost = load(targets.negative_cost);
+  return {splat(-1), targets.row_weight ? cost * targets.row_weight[i] : cost};
+}
+
+}  // namespace lt::LT_ISA
