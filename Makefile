@@ -64,7 +64,9 @@ format: setup  ## rewrite the sources in the house format
 	$(BIN)/clang-format -i $(FORMATTED_CPP)
 
 bench: setup  ## run every benchmark; a single one: .venv/bin/python benchmarks/NAME.py
-	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+	@status=0; for script in benchmarks/*.py; do \
+	  echo "== $$script"; $(BIN)/python $$script || status=1; \
+	done; exit $$status
 
 docs: setup  ## build the documentation into docs/_build/html, warnings are errors
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html

@@ -46,6 +46,14 @@ def test_links_between_files_lead_somewhere(page: str) -> None:
         assert (ROOT / target).exists(), f"{page} links to {target}, which does not exist"
 
 
+def test_every_benchmark_is_on_its_page() -> None:
+    page = (DOCS / "benchmarks.md").read_text(encoding="utf-8")
+    scripts = [*ROOT.glob("benchmarks/*.py"), *ROOT.glob("benchmarks/*/compare.py")]
+    assert scripts
+    for script in scripts:
+        assert f"`{script.relative_to(ROOT).as_posix()}`" in page
+
+
 def test_importing_longtail_takes_less_than_half_a_second() -> None:
     code = "import time; t = time.perf_counter(); import longtail; print(time.perf_counter() - t)"
     runs = [
