@@ -3,6 +3,7 @@
 #include "bindings/arrays.h"
 #include "kernels/beam_search.h"
 #include "kernels/level_training.h"
+#include "kernels/unit_rows.h"
 
 namespace lt::bind {
 
@@ -135,15 +136,17 @@ class BeamSearcher {
   }
 
   nb::tuple search_sparse(Array1<int64_t> indptr, Array1<int32_t> indices, Array1<float> values, int64_t n_cols,
-                          int64_t k, std::vector<int64_t> beams, int n_threads) {
+                          int64_t k, std::vector<int64_t> beams, bool normalize, int n_threads) {
     Queries queries;
+    queries.normalize = normalize;
     queries.sparse = csr_view(indptr, indices, values, n_cols);
     require(n_cols == model_.layers[0].n_features, "queries have another width than the model");
     return search(queries, k, beams, n_threads);
   }
 
-  nb::tuple search_dense(Array2<float> matrix, int64_t k, std::vector<int64_t> beams, int n_threads) {
+  nb::tuple search_dense(Array2<float> matrix, int64_t k, std::vector<int64_t> beams, bool normalize, int n_threads) {
     Queries queries;
+    queries.normalize = normalize;
     queries.dense = true;
     queries.matrix = {static_cast<int64_t>(matrix.shape(0)), static_cast<int64_t>(matrix.shape(1)), matrix.data()};
     require(queries.matrix.n_cols == model_.layers[0].n_features, "queries have another width than the model");
@@ -222,6 +225,20 @@ class BeamSearcher {
 }  // namespace
 
 void bind_linear(nb::module_& m) {
+  m.def(
+      "unit_rows",
+      [](Array1<int64_t> indptr, Array1<float> values, int n_threads) {
+        require(indptr.shape(0) >= 1, "indptr needs at least one entry");
+        const int64_t n_rows = static_cast<int64_t>(indptr.shape(0)) - 1;
+        require(indptr.data()[n_rows] <= static_cast<int64_t>(values.shape(0)), "indptr goes beyond the values");
+        std::vector<float> out(values.shape(0));
+        {
+          nb::gil_scoped_release nogil;
+          unit_rows(n_rows, indptr.data(), values.data(), n_threads, out.data());
+        }
+        return to_numpy(std::move(out));
+      },
+      nb::arg("indptr"), nb::arg("values"), nb::arg("n_threads"));
   m.def("train_level", &train_level_py, nb::arg("indptr"), nb::arg("indices"), nb::arg("values"), nb::arg("n_cols"),
         nb::arg("parent_ptr"), nb::arg("parent_rows"), nb::arg("child_ptr"), nb::arg("positive_ptr"),
         nb::arg("positive_rows"), nb::arg("positive_sign").none(), nb::arg("positive_cost"), nb::arg("negative_cost"),

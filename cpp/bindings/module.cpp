@@ -3,8 +3,14 @@
 #include "kernels/dispatch.h"
 
 namespace lt::bind {
+void bind_tfidf(nb::module_& m);
+void bind_metrics(nb::module_& m);
+void bind_synthetic(nb::module_& m);
+void bind_neighbors(nb::module_& m);
 void bind_topk(nb::module_& m);
 void bind_linear(nb::module_& m);
+void bind_xc(nb::module_& m);
+void bind_tree(nb::module_& m);
 }  // namespace lt::bind
 
 NB_MODULE(_core, m) {
@@ -14,6 +20,12 @@ NB_MODULE(_core, m) {
   m.def("active_isa", [] { return isa_name(active_isa()); });
   m.def("set_isa", [](const std::string& name) { set_isa(isa_from_name(name.c_str())); });
   m.def("resolve_threads", &resolve_threads);
+  lt::bind::bind_tfidf(m);
+  lt::bind::bind_metrics(m);
+  lt::bind::bind_synthetic(m);
+  lt::bind::bind_neighbors(m);
   lt::bind::bind_topk(m);
   lt::bind::bind_linear(m);
+  lt::bind::bind_xc(m);
+  lt::bind::bind_tree(m);
 }

@@ -58,13 +58,10 @@ float log_score(const PostProcessor& post, float z) {
   }
 }
 
-// The smallest z, rounded down, whose log_score reaches `wanted` (<= 0); -inf if every z does.
+// The smallest z, rounded down, whose log_score reaches `wanted`; not for noop.
 float least_z(const PostProcessor& post, float wanted) {
-  if (wanted == -kInf) return -kInf;
   float z;
   switch (post.transform) {
-    case Transform::noop:
-      return wanted;
     case Transform::hinge:
     case Transform::log_hinge:
       z = wanted < 0 ? 1 - std::pow(-wanted, 1.0f / static_cast<float>(post.power)) : 1.0f;
@@ -75,6 +72,14 @@ float least_z(const PostProcessor& post, float wanted) {
       break;
   }
   return z - 1e-4f * (1 + std::fabs(z));
+}
+
+// How low, as a logarithm, a candidate may lie and still be among the best: the threshold, and a little below for every
+// rounding on the way. `product`: candidates are scored by the product along the path, not by its logarithm.
+float lowest_useful(const Candidates& candidates, bool product, float base) {
+  float lowest = candidates.threshold;
+  if (product) lowest = lowest > 0 ? std::log(lowest) : -kInf;
+  return lowest == -kInf ? lowest : lowest - 5e-7f * (1 + std::fabs(lowest) + std::fabs(base));
 }
 
 struct Expansion {
@@ -90,22 +95,33 @@ struct SearchScratch {
   std::vector<Candidates> candidates;
   std::vector<std::vector<Scored>> beam;
   std::vector<Expansion> work;
+  std::vector<double> scale;
 };
 
 ScratchPtr make_scratch() { return std::make_shared<SearchScratch>(); }
 
 namespace {
 
-void add_feature(const ChunkLayerView& layer, int64_t chunk, const int32_t* features, const uint32_t* entry_ptr,
-                 int64_t position, float x, float* z) {
-  (void)features;
+void add_feature(const ChunkLayerView& layer, int64_t chunk, const uint32_t* entry_ptr, int64_t position, float x,
+                 float* z) {
   const uint16_t* child = layer.child + layer.entry_base[chunk];
   const float* value = layer.value + layer.entry_base[chunk];
   for (uint32_t e = entry_ptr[position]; e < entry_ptr[position + 1]; ++e) z[child[e]] += x * value[e];
 }
 
-// z[j] = w_j . x + bias for the children of one chunk.
-void score_chunk(const ChunkLayerView& layer, int64_t chunk, const Queries& queries, int64_t query, float* z) {
+// What a query is multiplied by: 1, or the inverse of its length.
+double query_scale(const Queries& queries, int64_t query) {
+  if (!queries.normalize) return 1;
+  const float* begin = queries.dense ? queries.matrix.row(query) : queries.sparse.values + queries.sparse.begin(query);
+  const int64_t n = queries.dense ? queries.matrix.n_cols : queries.sparse.row_nnz(query);
+  double sum = 0;
+  for (int64_t p = 0; p < n; ++p) sum += static_cast<double>(begin[p]) * begin[p];
+  return sum > 0 ? 1 / std::sqrt(sum) : 1.0;  // in double: the inverse of a tiny length overflows a float
+}
+
+// z[j] = w_j . x * scale + bias for the children of one chunk.
+void score_chunk(const ChunkLayerView& layer, int64_t chunk, const Queries& queries, int64_t query, double scale,
+                 float* z) {
   const int64_t first = layer.chunk_children[chunk], width = layer.chunk_children[chunk + 1] - first;
   std::copy(layer.bias + first, layer.bias + first + width, z);
   const int32_t* features = layer.features + layer.feature_ptr[chunk];
@@ -114,7 +130,7 @@ void score_chunk(const ChunkLayerView& layer, int64_t chunk, const Queries& quer
   if (queries.dense) {
     const float* x = queries.matrix.row(query);
     for (int64_t f = 0; f < n_features; ++f)
-      if (x[features[f]] != 0) add_feature(layer, chunk, features, entry_ptr, f, x[features[f]], z);
+      if (x[features[f]] != 0) add_feature(layer, chunk, entry_ptr, f, static_cast<float>(scale * x[features[f]]), z);
     return;
   }
   const uint32_t* buckets = layer.buckets + layer.bucket_ptr[chunk];
@@ -132,27 +148,38 @@ void score_chunk(const ChunkLayerView& layer, int64_t chunk, const Queries& quer
         end = middle;
     }
     while (begin < end && *begin < f) ++begin;
-    if (begin < end && *begin == f) add_feature(layer, chunk, features, entry_ptr, begin - features, X.values[p], z);
+    if (begin < end && *begin == f)
+      add_feature(layer, chunk, entry_ptr, begin - features, static_cast<float>(scale * X.values[p]), z);
   }
 }
 
-void expand(const ChunkLayerView& layer, const PostProcessor& post, const Expansion& task, const Queries& queries,
-            int64_t query, const int32_t* label_of, float* z, Candidates& candidates) {
+// Pushes the children of one parent. Scores of the last level are turned into products here and not at the end: labels
+// whose products are equal in float32 then tie, and the smaller id wins whatever k is.
+void expand(const ChunkLayerView& layer, const PostProcessor& post, bool last, const Expansion& task,
+            const Queries& queries, int64_t query, double scale, const int32_t* label_of, float* z,
+            Candidates& candidates) {
   const bool bounded = post.transform != Transform::noop;
+  const bool product = last && (post.transform == Transform::hinge || post.transform == Transform::sigmoid);
+  const float base = bounded ? task.score : 0.0f;
+  auto least = [&] {
+    if (!bounded) return candidates.threshold;
+    const float lowest = lowest_useful(candidates, product, base);
+    return lowest == -kInf ? lowest : least_z(post, lowest - base);
+  };
   for (int64_t chunk = layer.parent_chunks[task.parent]; chunk < layer.parent_chunks[task.parent + 1]; ++chunk) {
-    if (bounded && task.score < candidates.threshold) return;
-    score_chunk(layer, chunk, queries, query, z);
+    if (bounded && task.score < lowest_useful(candidates, product, base)) return;
+    score_chunk(layer, chunk, queries, query, scale, z);
     const int64_t first = layer.chunk_children[chunk], width = layer.chunk_children[chunk + 1] - first;
-    const float base = bounded ? task.score : 0.0f;
-    float cut = least_z(post, candidates.threshold - base);
+    float cut = least();
     float before = candidates.threshold;
     for (int64_t j = 0; j < width; ++j) {
-      if (z[j] < cut) continue;
+      if (!(z[j] >= cut)) continue;  // nor NaN, from features or weights too large for float32
       const int64_t child = first + j;
-      candidates.push(base + log_score(post, z[j]), label_of ? label_of[child] : static_cast<int32_t>(child));
+      const float score = base + log_score(post, z[j]);
+      candidates.push(product ? std::exp(score) : score, label_of ? label_of[child] : static_cast<int32_t>(child));
       if (candidates.threshold != before) {
         before = candidates.threshold;
-        cut = least_z(post, before - base);
+        cut = least();
       }
     }
   }
@@ -165,7 +192,9 @@ void search_block(const SearchModel& model, const Queries& queries, int64_t begi
   if (static_cast<int64_t>(scratch.candidates.size()) < n) {
     scratch.candidates.resize(n);
     scratch.beam.resize(n);
+    scratch.scale.resize(n);
   }
+  for (int64_t q = 0; q < n; ++q) scratch.scale[q] = query_scale(queries, begin + q);
   for (int64_t q = 0; q < n; ++q) scratch.beam[q].assign(1, {0.0f, 0});
   for (int64_t t = 0; t < depth; ++t) {
     const ChunkLayerView& layer = model.layers[t];
@@ -192,8 +221,8 @@ void search_block(const SearchModel& model, const Queries& queries, int64_t begi
           return a.parent != b.parent ? a.parent < b.parent : a.query < b.query;
         });
       for (const Expansion& task : scratch.work)
-        expand(layer, model.post[t], task, queries, begin + task.query, last ? model.label_of_leaf : nullptr,
-               scratch.z.data(), scratch.candidates[task.query]);
+        expand(layer, model.post[t], last, task, queries, begin + task.query, scratch.scale[task.query],
+               last ? model.label_of_leaf : nullptr, scratch.z.data(), scratch.candidates[task.query]);
     }
     for (int64_t q = 0; q < n; ++q) {
       Candidates& candidates = scratch.candidates[q];
@@ -201,11 +230,6 @@ void search_block(const SearchModel& model, const Queries& queries, int64_t begi
       if (!last) {
         scratch.beam[q].assign(candidates.items.begin(), candidates.items.begin() + kept);
         continue;
-      }
-      const Transform transform = model.post[t].transform;
-      if (transform == Transform::hinge || transform == Transform::sigmoid) {
-        for (int64_t j = 0; j < kept; ++j) candidates.items[j].score = std::exp(candidates.items[j].score);
-        std::sort(candidates.items.begin(), candidates.items.begin() + kept, ranks_before);  // new ties by underflow
       }
       write_topk(candidates.items.data(), kept, k, ids + (begin + q) * k, scores + (begin + q) * k);
     }

@@ -1,7 +1,7 @@
 // Top-down beam search over chunked layers.
 //
 // Scores along a path are kept as sums of logarithms (never as products, which underflow) and turned into products,
-// where the post-processor wants one, when the answer is written. Every transform but `noop` is non-positive in the log
+// where the post-processor wants one, at the last level. Every transform but `noop` is non-positive in the log
 // domain, so a node's score bounds its descendants': parents are expanded best first, and one that cannot reach the
 // k-th candidate any more is skipped. That changes no answer.
 //
@@ -40,9 +40,10 @@ struct SearchModel {
   const int32_t* label_of_leaf = nullptr;  // (n_children of the last layer), or null for the identity
 };
 
-// Queries: sparse rows, or dense ones.
+// Queries: sparse rows, or dense ones; with `normalize` they count as scaled to unit length.
 struct Queries {
   bool dense = false;
+  bool normalize = false;
   CsrView sparse;
   MatrixView<const float> matrix;
 

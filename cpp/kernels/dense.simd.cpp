@@ -20,9 +20,40 @@ float dot(const float* a, const float* b, int64_t n) {
   return total;
 }
 
+// One register of this instruction set, and as many rows of `a` as leave eight sums in registers.
+#if defined(__AVX512F__)
+constexpr int kLanes = 16, kTile = 8;
+#elif defined(__AVX2__)
+constexpr int kLanes = 8, kTile = 4;
+#else
+constexpr int kLanes = 4, kTile = 2;
+#endif
+constexpr int kParts = 16 / kLanes;
+typedef float Register __attribute__((vector_size(4 * kLanes), aligned(4)));
+
+template <int n>
+inline void dot_tile(const float* a, const float* block, int64_t d, float* out) {
+  Register sums[n][kParts] = {};
+  for (int64_t f = 0; f < d; ++f) {
+    for (int part = 0; part < kParts; ++part) {
+      const Register rows = *reinterpret_cast<const Register*>(block + f * 16 + part * kLanes);
+      for (int i = 0; i < n; ++i) sums[i][part] += a[i * d + f] * rows;
+    }
+  }
+  for (int i = 0; i < n; ++i)
+    for (int part = 0; part < kParts; ++part)
+      *reinterpret_cast<Register*>(out + i * 16 + part * kLanes) = sums[i][part];
+}
+
+void dot_block(const float* a, int64_t n, const float* block, int64_t d, float* out) {
+  int64_t i = 0;
+  for (; i + kTile <= n; i += kTile) dot_tile<kTile>(a + i * d, block, d, out + i * 16);
+  for (; i < n; ++i) dot_tile<1>(a + i * d, block, d, out + i * 16);
+}
+
 }  // namespace
 
 extern const DenseKernels dense;
-const DenseKernels dense = {dot};
+const DenseKernels dense = {dot, dot_block};
 
 }  // namespace lt::LT_ISA

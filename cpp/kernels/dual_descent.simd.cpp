@@ -65,13 +65,22 @@ void axpy(const LaneRows& rows, int64_t i, f32x16 step, float* weights) {
   }
 }
 
+// Brings the next row near: its entries, its dual variables, and the weights of its rarest features. Entries are sorted
+// by falling frequency, so the last ones are those whose weights are likely to be far away.
 void prefetch_row(const LaneRows& rows, int64_t i, const float* alpha) {
-  const int64_t p = rows.indptr[i];
-  __builtin_prefetch(rows.indices + p);
-  __builtin_prefetch(rows.indices + p + 16);
-  __builtin_prefetch(rows.values + p);
-  __builtin_prefetch(rows.values + p + 16);
+  const int64_t end = rows.indptr[i + 1];
+  for (int64_t p = rows.indptr[i]; p < end; p += 16) {
+    __builtin_prefetch(rows.indices + p);
+    __builtin_prefetch(rows.values + p);
+  }
   __builtin_prefetch(alpha + i * kLanes, 1);
+}
+
+void prefetch_weights(const LaneRows& rows, int64_t i, const float* weights) {
+  constexpr int64_t kRare = 32;
+  const int64_t end = rows.indptr[i + 1];
+  const int64_t begin = end - rows.indptr[i] > kRare ? end - kRare : rows.indptr[i];
+  for (int64_t p = begin; p < end; ++p) __builtin_prefetch(weights + rows.indices[p] * int64_t{kLanes});
 }
 
 void solve_dual(const LaneRows& rows, const LaneTargets& targets, const SolverParams& params, uint64_t seed,
@@ -105,17 +114,20 @@ void solve_dual(const LaneRows& rows, const LaneTargets& targets, const SolverPa
   i32x16 frozen = absent;
   int64_t n_awake = n;
   for (int32_t pass = 0; pass < params.max_iter; ++pass) {
-    for (int64_t s = 0; s + 1 < n_awake; ++s) {
+    const bool full = n_awake == n;
+    // A full pass reads the rows as they lie in memory; the awake ones among them are shuffled.
+    for (int64_t s = 0; !full && s + 1 < n_awake; ++s) {
       const int64_t t = s + rng.below(static_cast<uint32_t>(n_awake - s));
       const int32_t swapped = order[s];
       order[s] = order[t];
       order[t] = swapped;
     }
-    const bool full = n_awake == n;
+    int64_t n_kept = 0;
     f32x16 largest = splat(-inf), smallest = splat(inf);
     for (int64_t s = 0; s < n_awake; ++s) {
       const int64_t i = order[s];
-      if (s + 2 < n_awake) prefetch_row(rows, order[s + 2], scratch.alpha);
+      if (s + 4 < n_awake) prefetch_row(rows, order[s + 4], scratch.alpha);
+      if (s + 1 < n_awake) prefetch_weights(rows, order[s + 1], weights);
       const f32x16 z = dot(rows, i, weights, load(bias_weights) * bias);
       const f32x16 a = load(scratch.alpha + i * kLanes);
       f32x16 sign = plain_sign, cost = plain_cost;
@@ -132,12 +144,8 @@ void solve_dual(const LaneRows& rows, const LaneTargets& targets, const SolverPa
       const f32x16 gradient = sign * z - one + a * diagonal;
       const i32x16 at_zero = a <= zero, at_upper = a >= upper;
       const i32x16 idle = (at_zero & (gradient > -negligible)) | (at_upper & (gradient < negligible)) | frozen;
-      if (all(idle)) {
-        order[s] = order[--n_awake];
-        order[n_awake] = static_cast<int32_t>(i);
-        --s;
-        continue;
-      }
+      if (all(idle)) continue;
+      order[n_kept++] = static_cast<int32_t>(i);
       f32x16 projected = idle ? zero : gradient;
       largest = max(largest, projected);
       smallest = min(smallest, projected);
@@ -150,6 +158,7 @@ void solve_dual(const LaneRows& rows, const LaneTargets& targets, const SolverPa
         store(bias_weights, load(bias_weights) + step * bias);
       }
     }
+    n_awake = n_kept;
     const f32x16 violation = largest > smallest ? largest - smallest : zero;
     const i32x16 settled = (violation <= tolerance) | frozen;
     for (int lane = 0; lane < targets.n_lanes; ++lane) {
@@ -163,11 +172,26 @@ void solve_dual(const LaneRows& rows, const LaneTargets& targets, const SolverPa
         for (int lane = 0; lane < targets.n_lanes; ++lane) status->converged[lane] = true;
         return;
       }
+      for (int64_t i = 0; i < n; ++i) order[i] = static_cast<int32_t>(i);
       n_awake = n;
       frozen = absent;
     } else if (!full) {
       frozen = settled;
     }
+  }
+}
+
+void harvest(float* weights, int64_t n_rows, int n_lanes, const float* cutoff, void* context,
+             void (*keep)(void* context, int64_t f, int lane, float w)) {
+  const f32x16 zero = {}, limit = load(cutoff);
+  for (int64_t f = 0; f < n_rows; ++f) {
+    const f32x16 w = load(weights + f * kLanes);
+    const i32x16 used = w != zero;
+    if (!any(used)) continue;
+    if (any(used & ((w >= limit) | (w <= -limit))))
+      for (int lane = 0; lane < n_lanes; ++lane)
+        if (w[lane] != 0 && (w[lane] >= cutoff[lane] || w[lane] <= -cutoff[lane])) keep(context, f, lane, w[lane]);
+    store(weights + f * kLanes, zero);
   }
 }
 
@@ -181,6 +205,6 @@ void lane_objective(const LaneRows& rows, const LaneTargets& targets, const Solv
                     const float* cutoff, double* objective);
 
 extern const LaneKernels lane_kernels;
-const LaneKernels lane_kernels = {dual_scratch, solve_dual, newton_scratch, solve_newton, lane_objective};
+const LaneKernels lane_kernels = {dual_scratch, solve_dual, newton_scratch, solve_newton, lane_objective, harvest};
 
 }  // namespace lt::LT_ISA

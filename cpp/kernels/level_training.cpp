@@ -10,6 +10,7 @@
 #include <numeric>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "kernels/pruning.h"
 
@@ -27,6 +28,13 @@ struct FreeDeleter {
 class Arena {
  public:
   float* floats(int64_t n) { return static_cast<float*>(bytes(n * 4)); }
+  // Zeros; whoever writes to them puts zeros back.
+  float* zeros(int64_t n) {
+    const int64_t before = size_;
+    float* memory = floats(n);
+    if (size_ != before) std::fill(memory, memory + size_ / 4, 0.0f);
+    return memory;
+  }
   void* bytes(int64_t n) {
     if (n > size_) {
       const size_t wanted = static_cast<size_t>((n + n / 4 + 4095) / 4096 * 4096);
@@ -84,6 +92,7 @@ void sum_rows(NodeRows& node) {
 // A worker's arrays over all features, kept between nodes; `count` is zero outside gather_rows.
 struct GatherScratch {
   std::vector<int32_t> count, local;
+  std::vector<std::pair<int32_t, float>> entries;
 };
 
 void gather_rows(const LevelData& data, int64_t parent, GatherScratch& scratch, NodeRows& node) {
@@ -115,10 +124,15 @@ void gather_rows(const LevelData& data, int64_t parent, GatherScratch& scratch, 
   for (int64_t r = begin; r < end; ++r) {
     const int64_t row = data.parent_rows[r];
     float sq_norm = 0;
-    for (int64_t p = X.begin(row); p < X.end(row); ++p) {
-      node.indices.push_back(scratch.local[X.indices[p]]);
-      node.values.push_back(X.values[p]);
-      sq_norm += X.values[p] * X.values[p];
+    // Entries by falling frequency of their feature: the solver prefetches the rare ones, at the end.
+    scratch.entries.clear();
+    for (int64_t p = X.begin(row); p < X.end(row); ++p)
+      scratch.entries.push_back({scratch.local[X.indices[p]], X.values[p]});
+    std::sort(scratch.entries.begin(), scratch.entries.end());
+    for (const auto& [feature, value] : scratch.entries) {
+      node.indices.push_back(feature);
+      node.values.push_back(value);
+      sq_norm += value * value;
     }
     node.indptr.push_back(static_cast<int64_t>(node.indices.size()));
     node.sq_norms.push_back(sq_norm);
@@ -194,8 +208,7 @@ void solve_block(const LevelData& data, const LevelParams& params, int64_t paren
   alignas(64) float negative_cost[kLanes];
   const LaneRows rows = node.view();
   const LaneTargets targets = block_targets(data, parent, first, n_lanes, node, worker, negative_cost);
-  float* weights = worker.weights.floats((rows.n_features + 1) * kLanes);
-  std::fill(weights, weights + (rows.n_features + 1) * kLanes, 0.0f);
+  float* weights = worker.weights.zeros((rows.n_features + 1) * kLanes);
   const LaneKernels& kernels = LT_DISPATCH(lane_kernels);
   if (params.dual) {
     void* scratch = worker.solver.bytes(kernels.dual_scratch(rows));
@@ -206,22 +219,24 @@ void solve_block(const LevelData& data, const LevelParams& params, int64_t paren
     kernels.solve_newton(rows, targets, params.solver, weights, scratch, &status);
   }
 
-  float cutoff[kLanes];
+  alignas(64) float cutoff[kLanes];
   std::fill(cutoff, cutoff + kLanes, params.threshold);
   if (params.prune_budget >= 0) cutoffs_by_budget(rows, targets, params.solver, weights, params.prune_budget, cutoff);
-  for (int64_t f = 0; f < rows.n_features; ++f)
-    for (int lane = 0; lane < n_lanes; ++lane) {
-      const float w = weights[f * kLanes + lane];
-      if (w != 0 && std::fabs(w) >= cutoff[lane]) {
-        out.feature.push_back(static_cast<int32_t>(f));
-        out.lane.push_back(static_cast<uint8_t>(lane));
-        out.value.push_back(w);
-      }
-    }
-  for (int lane = 0; lane < n_lanes; ++lane) {
-    const float w = weights[rows.n_features * kLanes + lane];
-    bias[first + lane] = std::fabs(w) >= cutoff[lane] ? w * params.solver.bias : 0.0f;
-  }
+  const float* bias_weights = weights + rows.n_features * kLanes;
+  for (int lane = 0; lane < n_lanes; ++lane)
+    bias[first + lane] = std::fabs(bias_weights[lane]) >= cutoff[lane] ? bias_weights[lane] * params.solver.bias : 0;
+  struct Context {
+    BlockWeights& out;
+    int64_t bias_row;
+  } context{out, rows.n_features};
+  kernels.harvest(weights, rows.n_features + 1, n_lanes, cutoff, &context,
+                  [](void* context, int64_t f, int lane, float w) {
+                    auto& [out, bias_row] = *static_cast<Context*>(context);
+                    if (f == bias_row) return;
+                    out.feature.push_back(static_cast<int32_t>(f));
+                    out.lane.push_back(static_cast<uint8_t>(lane));
+                    out.value.push_back(w);
+                  });
 }
 
 // Merges the blocks of one chunk: features by original id, children ascending within a feature.

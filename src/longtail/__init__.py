@@ -1,7 +1,7 @@
 """Longtail: extreme multi-label classification, honest about rare labels.
 
-Public names are listed once, below, and loaded on first use, so that ``import longtail`` is quick and never pulls in
-torch or a web framework.
+Public names are listed once, below, and loaded on first use, so that ``import longtail`` is quick
+and never pulls in torch or a web framework.
 """
 
 from __future__ import annotations
@@ -13,12 +13,49 @@ __version__ = "0.1.0"
 
 _HOME = {
     "DataFormatError": "exceptions",
+    "Dataset": "data",
+    "DirectPropensity": "propensity",
+    "Ensemble": "ensemble",
+    "JainPropensity": "propensity",
+    "JointPropensity": "propensity",
+    "LabelTree": "tree",
     "MissingDependencyError": "exceptions",
     "ModelFormatError": "exceptions",
+    "NearestNeighbors": "baselines",
+    "OneVsAll": "linear",
+    "Popularity": "baselines",
+    "RichardsPropensity": "propensity",
+    "Split": "data",
+    "Tfidf": "features",
     "TopK": "data",
+    "Vocabulary": "data",
+    "XRLinear": "linear",
+    "evaluate": "report",
+    "list_datasets": "data",
+    "load": "models",
+    "load_dataset": "data",
+    "make_longtail": "data",
     "native_info": "_native",
+    "read_xc": "data",
+    "register_dataset": "data",
+    "train_validation_split": "data",
+    "write_xc": "data",
 }
-_ROOMS = {"metrics", "propensity", "data", "exceptions", "persist", "models", "report"}
+_ROOMS = {
+    "baselines",
+    "data",
+    "ensemble",
+    "exceptions",
+    "features",
+    "linear",
+    "metrics",
+    "models",
+    "persist",
+    "propensity",
+    "report",
+    "solvers",
+    "tree",
+}
 
 __all__ = [*_HOME, "__version__", *sorted(_ROOMS)]
 

@@ -1,11 +1,13 @@
 """The one door to the compiled core: everything else imports the kernels from here.
 
-Sparse matrices cross as four arguments (``csr_args``); thread counts are resolved once (``n_threads``); long calls take
-a ``progress`` callable, called about ten times a second from the calling thread.
+Sparse matrices cross as four arguments (``csr_args``); thread counts are resolved once
+(``n_threads``); long calls take a ``progress`` callable, called about ten times a second from the
+calling thread.
 """
 
 from __future__ import annotations
 
+import numbers
 from typing import Any
 
 import numpy as np
@@ -16,9 +18,13 @@ __all__ = ["core", "csr_args", "n_threads", "native_info"]
 
 core = _core
 
+_MOST_THREADS = 1024
+
 
 def csr_args(matrix: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
-    """``(indptr int64, indices int32, values float32, n_cols)`` of a canonical CSR matrix, copying only where it must."""
+    """``(indptr int64, indices int32, values float32, n_cols)`` of a canonical CSR matrix, copying
+    only where it must.
+    """
     return (
         np.ascontiguousarray(matrix.indptr, dtype=np.int64),
         np.ascontiguousarray(matrix.indices, dtype=np.int32),
@@ -28,16 +34,23 @@ def csr_args(matrix: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
 
 
 def n_threads(n_jobs: int | None) -> int:
-    """Number of threads for scikit-learn's ``n_jobs``: None and -1 are all cores, -2 all but one, 0 is refused."""
+    """Number of threads for scikit-learn's ``n_jobs``: None and -1 are all cores, -2 all but one.
+
+    0 is refused. More than 1024 are never started: results do not depend on the number.
+    """
     if n_jobs is None:
         n_jobs = -1
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, numbers.Integral):
+        raise TypeError(f"n_jobs must be a whole number or None, got {n_jobs!r}")
     if n_jobs == 0:
         raise ValueError("n_jobs is 0: give a positive number of threads, or -1 for all cores")
-    return int(_core.resolve_threads(int(n_jobs)))
+    return int(_core.resolve_threads(max(-_MOST_THREADS, min(_MOST_THREADS, int(n_jobs)))))
 
 
 def native_info() -> dict[str, Any]:
-    """What the compiled core runs on this machine: instruction set in use, the best available, threads."""
+    """What the compiled core runs on this machine: instruction set in use, the best available,
+    threads.
+    """
     return {
         "isa": _core.active_isa(),
         "best_isa": _core.best_isa(),

@@ -1,8 +1,8 @@
-"""The door: whatever a user passes becomes one canonical form here, once, or is refused with a message that says what to do.
+"""The door: whatever a user passes becomes one canonical form here, or is refused with advice.
 
-Features ``X`` become CSR float32 (sorted, no duplicates) or dense C-contiguous float32. Labels ``Y`` become CSR float32
-with values in (0, 1]. The caller's objects are never changed; a matrix already in canonical form is passed through
-without a copy.
+Features ``X`` become CSR float32 (sorted, no duplicates) or dense C-contiguous float32. Labels
+``Y`` become CSR float32 with values in (0, 1]. The caller's objects are never changed; a matrix
+already in canonical form is passed through without a copy.
 """
 
 from __future__ import annotations
@@ -17,24 +17,25 @@ import scipy.sparse as sp
 __all__ = ["as_features", "as_k", "as_labels", "as_seed", "check_same_rows"]
 
 _CHUNK = 1 << 22
+_MOST_COLUMNS = np.iinfo(np.int32).max
+_TEXT_FEATURES = "turn texts into features first (longtail.Tfidf)"
+_TEXT_LABELS = "give label ids; names need a longtail.Tagger"
 
 
 def as_features(X: Any, *, n_features: int | None = None, name: str = "X") -> Any:
-    """Canonical features: CSR float32 for sparse input, dense float32 otherwise. NaN, inf and wrong width are refused.
+    """Canonical features: CSR float32 for sparse input, dense float32 otherwise.
 
-    Accepts any SciPy sparse matrix or array, NumPy arrays, nested lists of numbers, and data frames (their values).
+    Accepts any SciPy sparse matrix or array, NumPy arrays, nested lists of numbers, and data frames
+    (those with sparse columns become CSR). NaN, infinity (also what overflows float32), masked
+    entries, numbers that are complex, more or fewer than two dimensions, and a width other than
+    ``n_features`` are refused.
+
+    >>> as_features([[0.5, 0], [1, 2]])
+    array([[0.5, 0. ],
+           [1. , 2. ]], dtype=float32)
     """
-    if sp.issparse(X):
-        if X.ndim != 2:
-            raise ValueError(
-                f"{name} must have two dimensions, got {X.ndim}: use {name}.reshape(1, -1) for one row"
-            )
-        X = _canonical_csr(X, name)
-        values = X.data
-    else:
-        X = _dense(X, name)
-        values = X.reshape(-1)
-    _check_finite(values, name)
+    X = _matrix(X, name, _TEXT_FEATURES)
+    _check_finite(X.data if sp.issparse(X) else X.reshape(-1), name)
     if n_features is not None and X.shape[1] != n_features:
         raise ValueError(
             f"{name} has {X.shape[1]} features, but the model was fitted with {n_features}: "
@@ -48,27 +49,27 @@ def as_labels(
 ) -> sp.csr_matrix:
     """Canonical labels: CSR float32, values in (0, 1], explicit zeros dropped.
 
-    Accepts an indicator matrix (sparse, dense array or data frame; values in [0, 1]), a list of lists of label ids
-    (a label listed twice in a row counts once), or a one-dimensional integer array with one label id per row.
-    Duplicate entries of a sparse matrix are summed and refused if the sum is above 1.
+    Accepts an indicator matrix (sparse, dense array or data frame; values in [0, 1]), a list of
+    lists of label ids (a label listed twice in a row counts once), or a one-dimensional integer
+    array with one label id per row. Duplicate entries of a sparse matrix are summed and refused if
+    the sum is above 1. Nested lists are always label ids: an indicator matrix must be an array.
 
     >>> as_labels([[0, 2], [], [1]]).toarray()
     array([[1., 0., 1.],
            [0., 0., 0.],
            [0., 1., 0.]], dtype=float32)
     """
-    if sp.issparse(Y):
-        if Y.ndim != 2:
-            raise ValueError(f"{name} must have two dimensions, got {Y.ndim}")
-        Y = _canonical_csr(Y, name)
-    elif _is_label_lists(Y):
+    if not sp.issparse(Y) and hasattr(Y, "to_numpy") and getattr(Y, "ndim", 0) == 1:
+        Y = Y.to_numpy()  # a series
+    if _is_label_lists(Y):
         Y = _labels_from_lists(Y, n_labels, name)
-    elif isinstance(Y, np.ndarray) and Y.ndim == 1 and np.issubdtype(Y.dtype, np.integer):
+    elif isinstance(Y, np.ndarray) and Y.ndim == 1 and Y.dtype.kind in "iu":
         Y = _labels_from_lists(Y.reshape(-1, 1), n_labels, name)
     else:
-        dense = _dense(Y, name)
-        _check_finite(dense.reshape(-1), name)
-        Y = sp.csr_matrix(dense)
+        Y = _matrix(Y, name, _TEXT_LABELS)
+        if not sp.issparse(Y):
+            _check_finite(Y.reshape(-1), name)
+            Y = sp.csr_matrix(Y)
     _check_finite(Y.data, name)
     if Y.nnz and Y.data.min() <= 0:
         if Y.data.min() < 0:
@@ -93,7 +94,8 @@ def check_same_rows(n_x: int, n_y: int, x_name: str = "X", y_name: str = "Y") ->
     """Refuses two inputs that should describe the same rows but do not."""
     if n_x != n_y:
         raise ValueError(
-            f"{x_name} has {n_x} rows but {y_name} has {n_y}: they must describe the same rows, in order"
+            f"{x_name} has {n_x} rows but {y_name} has {n_y}: "
+            "they must describe the same rows, in order"
         )
 
 
@@ -107,7 +109,10 @@ def as_k(k: Any, name: str = "k") -> int:
 
 
 def as_seed(random_state: Any) -> int:
-    """A 64-bit seed from None (fresh entropy), an int, a NumPy Generator or a RandomState (one draw is taken)."""
+    """A 64-bit seed from None (fresh entropy), an int, a NumPy Generator or a RandomState.
+
+    One draw is taken from a generator, so two calls give two seeds.
+    """
     if random_state is None:
         return int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
     if isinstance(random_state, np.random.Generator):
@@ -115,72 +120,115 @@ def as_seed(random_state: Any) -> int:
     if isinstance(random_state, np.random.RandomState):
         return int(random_state.randint(0, 2**31 - 1))
     if isinstance(random_state, numbers.Integral) and not isinstance(random_state, bool):
-        if random_state < 0:
-            raise ValueError(f"random_state must not be negative, got {random_state}")
-        return int(random_state) & (2**64 - 1)
+        seed = int(random_state)
+        if not 0 <= seed < 2**64:
+            raise ValueError(f"random_state must lie in [0, 2^64), got {seed}")
+        return seed
     raise TypeError(
         f"random_state must be None, an int, a Generator or a RandomState, got {random_state!r}"
     )
 
 
+def _matrix(values: Any, name: str, text_hint: str) -> Any:
+    """CSR or dense float32, not yet checked for NaN."""
+    if hasattr(values, "dtypes") and hasattr(values, "sparse"):  # a frame of sparse columns
+        values = values.sparse.to_coo()
+    if not sp.issparse(values):
+        return _dense(values, name, text_hint)
+    if values.ndim != 2:
+        raise ValueError(
+            f"{name} must have two dimensions, got {values.ndim}: "
+            f"use {name}.reshape(1, -1) for one row"
+        )
+    return _canonical_csr(values, name)
+
+
 def _canonical_csr(matrix: Any, name: str) -> sp.csr_matrix:
     if matrix.dtype.kind not in "biuf":
         raise TypeError(f"{name} must hold numbers, got dtype {matrix.dtype}")
-    if matrix.format != "csr":
-        matrix = matrix.tocsr()
-    n_rows, n_cols = matrix.shape
-    if n_cols > np.iinfo(np.int32).max:
-        raise ValueError(
-            f"{name} has {n_cols} columns: at most {np.iinfo(np.int32).max} are supported"
-        )
-    indptr, indices = matrix.indptr, matrix.indices
-    if (
-        len(indptr) != n_rows + 1
-        or indptr[0] != 0
-        or np.any(np.diff(indptr) < 0)
-        or indptr[-1] > len(indices)
-    ):
-        raise ValueError(
-            f"{name} is a damaged CSR matrix: its row offsets do not ascend from 0 to the number of entries"
-        )
-    if len(indices) and (indices.min() < 0 or indices.max() >= n_cols):
-        raise ValueError(
-            f"{name} is a damaged CSR matrix: a column index lies outside [0, {n_cols}) "
-            f"(found {indices.min()} to {indices.max()})"
-        )
-    if not matrix.has_canonical_format:
-        matrix = matrix.copy()
-        matrix.sum_duplicates()
+    n_cols = matrix.shape[1]
+    if n_cols > _MOST_COLUMNS:
+        raise ValueError(f"{name} has {n_cols} columns: at most {_MOST_COLUMNS} are supported")
+    matrix = _checked(matrix, name)
+    if matrix.format != "csr" or not matrix.has_canonical_format:
+        if matrix.dtype not in (np.float32, np.float64):  # whose sums do not wrap around
+            matrix = matrix.astype(np.float32)
+        original, matrix = matrix, matrix.tocsr()
+        if not matrix.has_canonical_format:
+            matrix = matrix.copy() if matrix is original else matrix
+            matrix.sum_duplicates()
     with np.errstate(over="ignore"):  # what overflows float32 is refused as infinite afterwards
         data = matrix.data.astype(np.float32, copy=False)
     if isinstance(matrix, sp.csr_matrix) and data is matrix.data:
         return matrix
-    out = sp.csr_matrix(matrix.shape, dtype=np.float32)
-    out.indptr, out.indices, out.data = matrix.indptr, matrix.indices, data
+    return _assemble(data, matrix.indices, matrix.indptr, matrix.shape)
+
+
+def _assemble(data: Any, indices: Any, indptr: Any, shape: tuple[int, int]) -> sp.csr_matrix:
+    """A canonical CSR matrix around these arrays; SciPy's constructor might copy them."""
+    out = sp.csr_matrix(shape, dtype=np.float32)
+    out.indptr, out.indices, out.data = indptr, indices, data
     out.has_canonical_format = True
     return out
 
 
-def _dense(values: Any, name: str) -> np.ndarray:
-    if hasattr(values, "sparse") and hasattr(
-        values, "to_numpy"
-    ):  # a pandas frame with sparse columns
-        values = values.to_numpy()
+def _checked(matrix: Any, name: str) -> Any:
+    """The matrix, if its index arrays are sound: SciPy and kernels trust them blindly."""
+    if matrix.format == "coo":
+        inside = [
+            not len(index) or (index.min() >= 0 and index.max() < size)
+            for index, size in zip((matrix.row, matrix.col), matrix.shape, strict=True)
+        ]
+        if not all(inside) or not len(matrix.row) == len(matrix.col) == len(matrix.data):
+            raise ValueError(
+                f"{name} is a damaged COO matrix: an index lies outside {matrix.shape}"
+            )
+    if matrix.format not in ("csr", "csc"):
+        return matrix
+    n_major, n_minor = matrix.shape if matrix.format == "csr" else matrix.shape[::-1]
+    offsets, indices, kind = matrix.indptr, matrix.indices, matrix.format.upper()
+    nnz = int(offsets[-1]) if len(offsets) == n_major + 1 else -1
+    if (
+        not 0 <= nnz <= min(len(indices), len(matrix.data))
+        or offsets[0] != 0
+        or (offsets[1:] < offsets[:-1]).any()
+    ):
+        raise ValueError(
+            f"{name} is a damaged {kind} matrix: its offsets do not ascend from 0 "
+            "to the number of entries"
+        )
+    if nnz and (indices[:nnz].min() < 0 or indices[:nnz].max() >= n_minor):
+        raise ValueError(
+            f"{name} is a damaged {kind} matrix: an index lies outside [0, {n_minor}) "
+            f"(found {indices[:nnz].min()} to {indices[:nnz].max()})"
+        )
+    if nnz < max(len(indices), len(matrix.data)):  # room for more entries, as SciPy allows
+        trimmed = type(matrix)(matrix.shape, dtype=matrix.dtype)
+        trimmed.indptr, trimmed.indices, trimmed.data = offsets, indices[:nnz], matrix.data[:nnz]
+        return trimmed
+    return matrix
+
+
+def _dense(values: Any, name: str, text_hint: str) -> np.ndarray:
+    if np.ma.isMaskedArray(values) and np.ma.getmaskarray(values).any():
+        raise ValueError(f"{name} holds masked entries: replace or drop them first")
     try:
         array = np.asarray(values)
     except ValueError as error:
         raise ValueError(f"{name} cannot be read as a table of numbers: {error}") from None
     if array.dtype.kind not in "biuf":
         try:
+            if array.dtype.kind != "O":
+                raise TypeError
             array = array.astype(np.float64)
         except (TypeError, ValueError):
-            raise TypeError(
-                f"{name} must hold numbers, got {array.dtype}: turn texts into features first (longtail.Tfidf)"
-            ) from None
+            raise TypeError(f"{name} must hold numbers, got {array.dtype}: {text_hint}") from None
     if array.ndim != 2:
         raise ValueError(
-            f"{name} must have two dimensions, got {array.ndim}: use reshape(1, -1) for a single row"
+            f"{name} must have two dimensions, got {array.ndim}: use reshape(1, -1) for one row"
         )
+    if array.shape[1] > _MOST_COLUMNS:
+        raise ValueError(f"{name} has {array.shape[1]} columns: at most {_MOST_COLUMNS}")
     with np.errstate(over="ignore"):
         return np.ascontiguousarray(array, dtype=np.float32)
 
@@ -188,57 +236,65 @@ def _dense(values: Any, name: str) -> np.ndarray:
 def _check_finite(values: np.ndarray, name: str) -> None:
     for start in range(0, len(values), _CHUNK):
         chunk = values[start : start + _CHUNK]
-        if not np.isfinite(chunk).all():
-            bad = chunk[~np.isfinite(chunk)][0]
+        finite = np.isfinite(chunk)
+        if not finite.all():
+            bad = chunk[~finite][0]
             what = "NaN" if np.isnan(bad) else "a value that is infinite in float32"
-            raise ValueError(f"{name} holds {what}: replace or drop such entries before fitting")
+            raise ValueError(f"{name} holds {what}: replace or drop such entries first")
 
 
 def _is_label_lists(Y: Any) -> bool:
-    """A sequence whose items are themselves collections (not strings): one list of label ids per row."""
+    """A sequence whose items are themselves collections: one list of label ids per row."""
     if isinstance(Y, np.ndarray):
-        return Y.dtype == object and Y.ndim == 1
+        return bool(Y.dtype == object and Y.ndim == 1)
     if hasattr(Y, "dtypes") or hasattr(Y, "__array_interface__"):
         return False
-    if hasattr(Y, "to_numpy") and getattr(Y, "ndim", 0) == 1:  # a pandas series of lists
-        return True
     return isinstance(Y, Sequence) and not isinstance(Y, (str, bytes))
 
 
 def _labels_from_lists(rows: Iterable[Any], n_labels: int | None, name: str) -> sp.csr_matrix:
     lengths: list[int] = []
     flat: list[int] = []
+    given: set[int] = set()  # lengths of the lists as given
     for i, row in enumerate(rows):
-        if isinstance(row, (str, bytes)) or not isinstance(row, Iterable):
-            if isinstance(row, numbers.Integral):
-                raise TypeError(
-                    f"{name}[{i}] is the number {row}: give one list of label ids per row, or a one-dimensional "
-                    "integer array for one label per row"
-                )
-            raise TypeError(
-                f"{name}[{i}] must be a list of label ids, got {row!r}: names need a longtail.Tagger"
-            )
-        try:
-            ids = {int(label) for label in row if label == int(label) or _refuse(label, i, name)}
-        except (TypeError, ValueError):
-            raise TypeError(
-                f"{name}[{i}] must hold label ids (whole numbers), got {list(row)[:3]!r}: names need a longtail.Tagger"
-            ) from None
-        flat.extend(sorted(ids))
-        lengths.append(len(ids))
-    indices = np.asarray(flat, dtype=np.int64)
-    if len(indices) and indices.min() < 0:
-        raise ValueError(f"{name} holds the negative label id {indices.min()}: ids count from 0")
-    width = int(indices.max()) + 1 if n_labels is None and len(indices) else (n_labels or 0)
-    if len(indices) and indices.max() >= width:
+        ids = _row_ids(row, i, name)
+        given.add(len(ids))
+        unique = sorted(set(ids))
+        flat.extend(unique)
+        lengths.append(len(unique))
+    if len(given) == 1 and min(given) > 2 and max(flat) <= 1 and min(flat) >= 0:
         raise ValueError(
-            f"{name} holds the label id {indices.max()}, but there are {width} labels (0 to {width - 1})"
+            f"{name} looks like an indicator matrix (every row lists {min(given)} times 0 or 1): "
+            f"pass it as an array, np.asarray({name})"
         )
-    indptr = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
-    return sp.csr_matrix(
-        (np.ones(len(indices), np.float32), indices, indptr), shape=(len(lengths), width)
-    )
+    if flat and min(flat) < 0:
+        raise ValueError(f"{name} holds the negative label id {min(flat)}: ids count from 0")
+    width = max(flat, default=-1) + 1 if n_labels is None else n_labels
+    if flat and max(flat) >= width:
+        raise ValueError(
+            f"{name} holds the label id {max(flat)}, "
+            f"but there are {width} labels (0 to {width - 1})"
+        )
+    if width > _MOST_COLUMNS:
+        raise ValueError(f"{name} holds the label id {max(flat)}: at most {_MOST_COLUMNS} labels")
+    indptr = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=indptr[1:])
+    ones = np.ones(len(flat), np.float32)
+    return _assemble(ones, np.asarray(flat, dtype=np.int32), indptr, (len(lengths), width))
 
 
-def _refuse(label: Any, row: int, name: str) -> bool:
-    raise TypeError(f"{name}[{row}] holds {label!r}")
+def _row_ids(row: Any, i: int, name: str) -> list[int]:
+    if isinstance(row, numbers.Integral):
+        raise TypeError(
+            f"{name}[{i}] is the number {row}: give one list of label ids per row, or a "
+            "one-dimensional integer array for one label per row"
+        )
+    if isinstance(row, (str, bytes)) or not isinstance(row, Iterable):
+        raise TypeError(f"{name}[{i}] must be a list of label ids, got {row!r}: {_TEXT_LABELS}")
+    labels = row.tolist() if isinstance(row, np.ndarray) else list(row)
+    if all(type(label) is int for label in labels):
+        return labels
+    for label in labels:
+        if not isinstance(label, numbers.Real) or not float(label).is_integer():
+            raise TypeError(f"{name}[{i}] holds {label!r}, not a label id: {_TEXT_LABELS}")
+    return [int(label) for label in labels]

@@ -1,13 +1,16 @@
-"""What every estimator shares: parameters after scikit-learn's protocol, saved state, and the ranker's contract.
+"""What every estimator shares: parameters, saved state, and the contract of a ranker.
 
-The protocol is written here rather than inherited: importing scikit-learn takes longer than most of our commands run, and
-``sklearn.base.clone``, pipelines and grid search need only ``get_params`` and ``set_params``.
+Parameters follow the protocol of scikit-learn, written here rather than inherited: importing it
+takes longer than most of our commands run, and its ``clone``, pipelines and grid search need only
+these methods, not its base class.
 """
 
 from __future__ import annotations
 
+import difflib
 import inspect
 import os
+from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -19,6 +22,7 @@ from longtail.data.topk import TopK
 __all__ = ["Estimator", "NotFittedError", "Ranker"]
 
 Self = TypeVar("Self", bound="Estimator")
+SomeRanker = TypeVar("SomeRanker", bound="Ranker")
 
 
 class NotFittedError(ValueError, AttributeError):
@@ -26,22 +30,42 @@ class NotFittedError(ValueError, AttributeError):
 
 
 class Estimator:
-    """Keyword-only parameters stored by ``__init__``; learned state in attributes whose names end in ``_``.
+    """Parameters stored by ``__init__``; learned state in attributes whose names end in ``_``.
 
-    A subclass sets ``type_tag`` (its name in saved files) and implements ``_get_state`` and ``_set_state``.
+    ``__init__`` stores its arguments under their own names and does nothing else; ``fit`` checks
+    them. A subclass sets ``type_tag`` (its name in saved files, listed in ``longtail.models``) and
+    extends ``_get_state`` and ``_set_state``.
     """
 
     type_tag: ClassVar[str]
+    _defaults: ClassVar[dict[str, Any]] = {}  # parameters of __init__ by name, in order
+    _n_positional: ClassVar[int] = 0  # how many of them may come without a name
 
-    @classmethod
-    def _param_names(cls) -> list[str]:
-        parameters = inspect.signature(cls.__init__).parameters.values()
-        return [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        signature = inspect.signature(cls.__init__)
+        named = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        own = [p for p in list(signature.parameters.values())[1:] if p.kind in named]
+        cls._defaults = {p.name: p.default for p in own}
+        cls._n_positional = sum(p.kind is p.POSITIONAL_OR_KEYWORD for p in own)
+        # So that help() and editors show the parameters, and not those of __new__ below.
+        cls.__signature__ = signature.replace(parameters=own)  # type: ignore[attr-defined]
+
+    def __new__(cls, *args: Any, **params: Any) -> Any:
+        """Refuses unknown and unnamed parameters with a message that names the known ones."""
+        if len(args) > cls._n_positional:
+            raise TypeError(
+                f"{cls.__name__} takes its parameters by name: write {cls.__name__}(name=value)"
+            )
+        for name in params:
+            if name not in cls._defaults:
+                raise TypeError(_unknown(cls, name))
+        return super().__new__(cls)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters by name; with ``deep``, those of nested estimators as ``outer__inner``."""
         out: dict[str, Any] = {}
-        for name in self._param_names():
+        for name in self._defaults:
             value = getattr(self, name)
             out[name] = value
             if deep and hasattr(value, "get_params") and not isinstance(value, type):
@@ -49,26 +73,36 @@ class Estimator:
         return out
 
     def set_params(self: Self, **params: Any) -> Self:
-        """Sets parameters by name (``outer__inner`` for nested estimators); unknown names are refused."""
-        known = self._param_names()
+        """Sets parameters by name (``outer__inner`` for nested estimators).
+
+        Unknown names are refused before any is set. Learned state stays until the next ``fit``.
+        """
+        for name in params:
+            if name.partition("__")[0] not in self._defaults:
+                raise ValueError(_unknown(type(self), name))
+        nested: dict[str, dict[str, Any]] = {}
         for name, value in params.items():
             head, _, tail = name.partition("__")
-            if head not in known:
-                raise ValueError(
-                    f"{type(self).__name__} has no parameter {name!r}; it has {', '.join(known)}"
-                )
             if tail:
-                getattr(self, head).set_params(**{tail: value})
+                nested.setdefault(head, {})[tail] = value
             else:
-                setattr(self, head, value)
+                setattr(self, name, value)
+        for head, inner in nested.items():  # after the plain ones, which may replace the estimator
+            estimator = getattr(self, head)
+            if not hasattr(estimator, "set_params"):
+                raise ValueError(
+                    f"cannot set {head}__{next(iter(inner))}: "
+                    f"{head} of {type(self).__name__} is {estimator!r}, which has no parameters"
+                )
+            estimator.set_params(**inner)
         return self
 
     def __repr__(self) -> str:
-        defaults = inspect.signature(type(self).__init__).parameters
+        """The call that makes this estimator; parameters at their defaults are left out."""
         shown = [
             f"{name}={value!r}"
             for name, value in self.get_params(deep=False).items()
-            if repr(value) != repr(defaults[name].default)
+            if repr(value) != repr(self._defaults[name])
         ]
         return f"{type(self).__name__}({', '.join(shown)})"
 
@@ -90,25 +124,34 @@ class Estimator:
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet: call fit first")
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Writes the fitted estimator to the directory ``path``, all of it or nothing (see ``longtail.persist``)."""
+        """Writes the fitted estimator to the directory ``path``, all of it or nothing.
+
+        ``longtail.load`` reads it back; ``longtail.persist`` tells the format and what is refused.
+        """
         self._check_fitted()
         persist.save(path, self._get_state(), overwrite=overwrite)
 
     def _get_state(self) -> persist.State:
-        raise NotImplementedError(f"{type(self).__name__} cannot be saved")
+        """Type tag and parameters; subclasses add what they have learned."""
+        return persist.State(self.type_tag, self.get_params(deep=False))
 
     @classmethod
     def _from_state(cls: type[Self], state: persist.State) -> Self:
-        self = cls(**state.params)
+        self: Self = cls(**state.params)
         self._set_state(state)
         return self
 
     def _set_state(self, state: persist.State) -> None:
+        """Takes over what ``_get_state`` stored, read through the checks of ``persist.State``."""
         raise NotImplementedError(f"{type(self).__name__} cannot be loaded")
 
 
 class Ranker(Estimator):
-    """An estimator that ranks labels. Subclasses implement ``_fit(X, Y)`` and ``_predict_topk(X, k)``.
+    """An estimator that ranks labels.
+
+    Subclasses implement ``_fit(X, Y)`` and ``_predict_topk(X, k)``, whose arguments are canonical
+    (see ``longtail._validation``) and 1 <= k <= ``n_labels_``; ``_fit`` sets its attributes last,
+    so that an interrupted ``fit`` leaves the estimator as it was.
 
     After ``fit``: ``n_features_in_``, ``n_labels_``.
     """
@@ -116,35 +159,79 @@ class Ranker(Estimator):
     n_features_in_: int
     n_labels_: int
 
-    def fit(self: Self, X: Any, Y: Any) -> Self:
-        """Learns from features ``X`` (n, d) and labels ``Y`` (n, L) (see ``longtail._validation`` for what is accepted)."""
+    def fit(self: SomeRanker, X: Any, Y: Any) -> SomeRanker:
+        """Learns from features ``X`` (n, d) and labels ``Y`` (n, L).
+
+        ``X`` may be any SciPy sparse matrix, array or data frame; ``Y`` an indicator matrix of any
+        of these kinds, or one list of label ids per row.
+        """
         X = as_features(X)
         Y = as_labels(Y, n_rows=X.shape[0])
         if X.shape[0] == 0:
             raise ValueError("X has no rows: nothing to learn from")
         if Y.shape[1] == 0:
             raise ValueError("Y has no labels: nothing to learn")
-        self._fit(X, Y)  # type: ignore[attr-defined]
-        self.n_features_in_, self.n_labels_ = int(X.shape[1]), int(Y.shape[1])  # type: ignore[attr-defined]
+        self._fit(X, Y)
+        self.n_features_in_, self.n_labels_ = int(X.shape[1]), int(Y.shape[1])
         return self
 
     def predict_topk(self, X: Any, k: int = 5) -> TopK:
-        """The k best labels of each row, best first. ``k`` above the number of labels is padded with -1."""
+        """The k best labels of each row, best first; equal scores go to the smaller label id.
+
+        A row with fewer than k answers, as when k is above the number of labels, is padded with -1.
+        """
+        return self._rank(X, k, self._predict_topk)
+
+    def _rank(self, X: Any, k: int, search: Callable[[Any, int], TopK]) -> TopK:
+        """Checks the arguments, calls ``search(X, k)`` on their canonical form, and pads."""
         self._check_fitted()
         k = as_k(k)
         X = as_features(X, n_features=self.n_features_in_)
-        found = self._predict_topk(X, min(k, self.n_labels_))
+        found = search(X, min(k, self.n_labels_))
         return found if found.k == k else _pad(found, k)
 
     def predict(self, X: Any, k: int = 5) -> Any:
-        """The k best labels of each row as a binary CSR matrix, for tools that expect scikit-learn's ``predict``."""
+        """The k best labels of each row as a binary CSR matrix (n, L), as scikit-learn expects."""
         return self.predict_topk(X, k).to_csr(binary=True)
+
+    def score(self, X: Any, Y: Any, k: int = 1) -> float:
+        """Precision at k, the mean share of the k best labels that are true; for grid search.
+
+        ``longtail.evaluate`` says much more, also about rare labels.
+        """
+        top = self.predict_topk(X, k)
+        Y = as_labels(Y, n_rows=len(top))
+        if not len(top):
+            return 0.0
+        width = max(self.n_labels_, Y.shape[1])  # labels the model has never seen are missed
+        chosen = top.to_csr(binary=True)
+        chosen.resize(len(top), width)
+        Y = Y.copy()
+        Y.resize(len(top), width)
+        return float(chosen.multiply(Y).sum() / (len(top) * k))
 
     def _fit(self, X: Any, Y: Any) -> None:
         raise NotImplementedError
 
     def _predict_topk(self, X: Any, k: int) -> TopK:
         raise NotImplementedError
+
+    def _get_state(self) -> persist.State:
+        state = super()._get_state()
+        state.meta.update(n_features=self.n_features_in_, n_labels=self.n_labels_)
+        return state
+
+    def _set_state(self, state: persist.State) -> None:
+        self.n_features_in_ = state.count("n_features")
+        self.n_labels_ = state.count("n_labels")
+
+
+def _unknown(cls: type[Estimator], name: str) -> str:
+    known = list(cls._defaults)
+    close = difflib.get_close_matches(name, known, n=1)
+    hint = f"; did you mean {close[0]!r}?" if close else ""
+    has = f"it has {', '.join(known)}" if known else "it has none"
+    return f"{cls.__name__} has no parameter {name!r}: {has}{hint}"
 
 
 def _pad(top: TopK, k: int) -> TopK:

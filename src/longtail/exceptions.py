@@ -1,4 +1,4 @@
-"""The library's own exceptions. Built-in ones come first: a bad argument is a ValueError or TypeError."""
+"""The library's own exceptions, for what the built-in ones cannot say."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ __all__ = ["DataFormatError", "MissingDependencyError", "ModelFormatError"]
 class DataFormatError(ValueError):
     """A data file does not follow its format. Says where, and what was expected.
 
-    Attributes: ``path`` (or a stand-in such as ``<stream>``), ``line`` and ``column`` (both counted from 1, or None
-    where they make no sense), ``message``.
+    Attributes: ``path`` (or a stand-in such as ``<stream>``), ``line`` and ``column`` (both counted
+    from 1, or None where they make no sense), ``message``.
     """
 
     def __init__(

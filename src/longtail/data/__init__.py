@@ -1,5 +1,93 @@
 """Formats of the field, data sets, and the currency of predictions."""
 
+from longtail.data.dataset import Dataset, Split
+from longtail.data.description import Description
+from longtail.data.fasttext_lines import (
+    read_fasttext,
+    read_fasttext_folder,
+    write_fasttext,
+    write_fasttext_folder,
+)
+from longtail.data.filter_pairs import read_filter_pairs, write_filter_pairs
+from longtail.data.label_features import read_label_feature_folder, write_label_feature_folder
+from longtail.data.label_file import read_label_file, write_label_file
+from longtail.data.load import load_dataset
+from longtail.data.npz_pairs import read_npz_folder, read_npz_pair, write_npz_folder, write_npz_pair
+from longtail.data.pecos_folder import read_pecos_folder, write_pecos_folder
+from longtail.data.raw_text import (
+    read_raw_text,
+    read_raw_text_folder,
+    write_raw_text,
+    write_raw_text_folder,
+)
+from longtail.data.registry import benchmark, fetch_dataset, list_datasets, register_dataset
+from longtail.data.split import train_validation_indices, train_validation_split
+from longtail.data.synthetic import make_longtail
+from longtail.data.table_folder import read_table_folder, write_table_folder
+from longtail.data.tables import read_table, write_table
 from longtail.data.topk import TopK
+from longtail.data.vocabulary import Vocabulary
+from longtail.data.xc_folder import (
+    read_label_matrix_folder,
+    read_xc_folder,
+    write_label_matrix_folder,
+    write_xc_folder,
+)
+from longtail.data.xc_format import (
+    read_feature_matrix,
+    read_label_matrix,
+    read_xc,
+    write_feature_matrix,
+    write_label_matrix,
+    write_xc,
+)
 
-__all__ = ["TopK"]
+__all__ = [
+    "Dataset",
+    "Description",
+    "Split",
+    "TopK",
+    "Vocabulary",
+    "benchmark",
+    "fetch_dataset",
+    "list_datasets",
+    "load_dataset",
+    "make_longtail",
+    "read_fasttext",
+    "read_fasttext_folder",
+    "read_feature_matrix",
+    "read_filter_pairs",
+    "read_label_feature_folder",
+    "read_label_file",
+    "read_label_matrix",
+    "read_label_matrix_folder",
+    "read_npz_folder",
+    "read_npz_pair",
+    "read_pecos_folder",
+    "read_raw_text",
+    "read_raw_text_folder",
+    "read_table",
+    "read_table_folder",
+    "read_xc",
+    "read_xc_folder",
+    "register_dataset",
+    "train_validation_indices",
+    "train_validation_split",
+    "write_fasttext",
+    "write_fasttext_folder",
+    "write_feature_matrix",
+    "write_filter_pairs",
+    "write_label_feature_folder",
+    "write_label_file",
+    "write_label_matrix",
+    "write_label_matrix_folder",
+    "write_npz_folder",
+    "write_npz_pair",
+    "write_pecos_folder",
+    "write_raw_text",
+    "write_raw_text_folder",
+    "write_table",
+    "write_table_folder",
+    "write_xc",
+    "write_xc_folder",
+]

@@ -16,12 +16,12 @@ __all__ = ["TopK"]
 class TopK:
     """The k best labels of each row, best first.
 
-    ``indices`` (n, k) int32 and ``scores`` (n, k) float32; a row with fewer than k answers is padded at its end with
-    index -1 and score -inf. Equal scores are ordered by the smaller label id. ``n_labels`` is the width of the label
-    space, where it is known.
+    ``indices`` (n, k) int32 and ``scores`` (n, k) float32; a row with fewer than k answers is
+    padded at its end with index -1 and score -inf. Equal scores are ordered by the smaller label
+    id. ``n_labels`` is the width of the label space, where it is known.
 
-    Refuses arrays of different shape, a label twice in a row, an id outside ``n_labels``, NaN scores, scores that
-    ascend, and padding in front of an answer.
+    Refuses arrays of different shape, a label twice in a row, an id outside ``n_labels``, NaN
+    scores, scores that ascend, and padding in front of an answer.
 
     >>> top = TopK([[2, 0], [1, -1]], [[0.9, 0.5], [0.3, -np.inf]], n_labels=3)
     >>> top.to_csr().toarray()
@@ -48,13 +48,15 @@ class TopK:
         ids, scores = self.indices, self.scores
         if ids.ndim != 2 or ids.shape != scores.shape:
             raise ValueError(
-                f"indices and scores must both have the shape (rows, k), got {ids.shape} and {scores.shape}"
+                "indices and scores must both have the shape (rows, k), "
+                f"got {ids.shape} and {scores.shape}"
             )
         if not ids.size:
             return
         if raw.min() < -1 or raw.max() > np.iinfo(np.int32).max:
             raise ValueError(
-                f"label ids must lie between -1 (padding) and 2^31 - 1, got {raw.min()} to {raw.max()}"
+                "label ids must lie between -1 (padding) and 2^31 - 1, "
+                f"got {raw.min()} to {raw.max()}"
             )
         if self.n_labels is not None and ids.max() >= self.n_labels:
             raise ValueError(
@@ -79,7 +81,7 @@ class TopK:
 
     @classmethod
     def from_scores(cls, scores: Any, k: int, *, n_jobs: int | None = None) -> TopK:
-        """Top k of a score matrix: every column of a dense one, the stored entries of a sparse one."""
+        """Top k of a score matrix: all columns of a dense one, stored entries of a sparse one."""
         k = as_k(k)
         matrix = as_features(scores, name="scores")
         threads = n_threads(n_jobs)
@@ -124,7 +126,7 @@ class TopK:
         )
 
     def to_csr(self, *, binary: bool = False) -> sp.csr_matrix:
-        """CSR matrix (n, n_labels) of the scores, or of ones with ``binary=True``; padding is left out."""
+        """CSR matrix (n, n_labels) of the scores, or of ones with ``binary=True``; no padding."""
         keep = self.indices >= 0
         width = self.n_labels
         if width is None:

@@ -7,16 +7,26 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["State"]
+from longtail.exceptions import ModelFormatError
+
+__all__ = ["CsrArrays", "State"]
+
+CsrArrays = tuple[np.ndarray, np.ndarray, np.ndarray, int]  # see longtail._native.csr_args
 
 
 @dataclass
 class State:
     """Everything needed to build a fitted estimator again.
 
-    ``type``: tag from the table in ``longtail.models``; ``params``: keyword arguments of ``__init__`` (JSON values);
-    ``arrays``: learned arrays by name; ``meta``: small JSON facts (label names, shapes, preprocessing, measurements);
-    ``parts``: states of nested estimators by name.
+    ``type``: tag from the table in ``longtail.models``; ``params``: keyword arguments of
+    ``__init__`` (JSON values); ``arrays``: learned arrays by name; ``meta``: small JSON facts
+    (label names, shapes, preprocessing, measurements); ``parts``: states of nested estimators by
+    name.
+
+    NumPy scalars in ``params`` and ``meta`` become Python numbers and tuples become lists;
+    infinities and NaN are kept. The readers below (``array``, ``csr``, ``count``) check what a file
+    claims, so that a kernel never sees an index outside its bounds; use them in ``_set_state``
+    rather than the dictionaries.
     """
 
     type: str
@@ -24,3 +34,55 @@ class State:
     arrays: dict[str, np.ndarray] = field(default_factory=dict)
     meta: dict[str, Any] = field(default_factory=dict)
     parts: dict[str, State] = field(default_factory=dict)
+
+    def array(self, name: str, dtype: Any, shape: tuple[int | None, ...]) -> np.ndarray:
+        """The array ``name``, refused unless it has this dtype and shape (None: any length).
+
+        >>> State("demo", arrays={"bias": np.zeros(3, np.float32)}).array("bias", np.float32, (3,))
+        array([0., 0., 0.], dtype=float32)
+        """
+        found = self.arrays.get(name)
+        if found is None:
+            raise ModelFormatError(f"a {self.type!r} model must have an array {name!r}")
+        fits = len(found.shape) == len(shape) and all(
+            want is None or have == want for have, want in zip(found.shape, shape, strict=True)
+        )
+        if found.dtype != np.dtype(dtype) or not fits:
+            wanted = ", ".join("any" if n is None else str(n) for n in shape)
+            raise ModelFormatError(
+                f"array {name!r} should be {np.dtype(dtype)} of shape ({wanted}), "
+                f"it is {found.dtype} of shape {found.shape}"
+            )
+        return found
+
+    def put_csr(self, name: str, matrix: CsrArrays) -> None:
+        """Stores a compressed sparse matrix as three arrays; ``csr`` reads it back."""
+        indptr, indices, values, _ = matrix
+        self.arrays[f"{name}_indptr"] = indptr
+        self.arrays[f"{name}_indices"] = indices
+        self.arrays[f"{name}_values"] = values
+
+    def csr(self, name: str, n_rows: int, n_cols: int) -> CsrArrays:
+        """The matrix stored by ``put_csr``: its offsets ascend, its columns lie in [0, n_cols)."""
+        indptr = self.array(f"{name}_indptr", np.int64, (n_rows + 1,))
+        indices = self.array(f"{name}_indices", np.int32, (None,))
+        values = self.array(f"{name}_values", np.float32, (len(indices),))
+        if indptr[0] != 0 or indptr[-1] != len(indices) or (indptr[1:] < indptr[:-1]).any():
+            raise ModelFormatError(
+                f"row offsets of {name!r} do not ascend from 0 to {len(indices)}"
+            )
+        if len(indices) and (indices.min() < 0 or indices.max() >= n_cols):
+            raise ModelFormatError(
+                f"columns of {name!r} must lie in [0, {n_cols}), "
+                f"found {indices.min()} to {indices.max()}"
+            )
+        return indptr, indices, values, n_cols
+
+    def count(self, name: str, most: int = 2**31 - 1) -> int:
+        """The whole number ``meta[name]``, between 0 and ``most``."""
+        value = self.meta.get(name)
+        if type(value) is not int or not 0 <= value <= most:
+            raise ModelFormatError(
+                f"a {self.type!r} model must say {name!r} (0 to {most}), got {value!r}"
+            )
+        return value

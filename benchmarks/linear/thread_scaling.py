@@ -1,0 +1,78 @@
+"""Training and batch search of the linear models on 1 to 16 threads, and that the bits agree.
+
+    python benchmarks/linear/thread_scaling.py TIB-SID-en --threads 1,2,4,8,16 [--one-vs-all]
+
+Wall seconds are the best of ``--repeat`` runs; a speed-up is the ratio to one thread.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import sys
+import time
+from typing import Any
+
+import numpy as np
+
+import longtail as lt
+
+
+def features(name: str) -> tuple[Any, Any, Any]:
+    """Unit rows of words with sublinear tf (text sets), or the features as given."""
+    ds = lt.load_dataset(name)
+    if ds.train.X is not None:
+        return ds.train.X, ds.train.Y, ds.test.X
+    words = lt.Tfidf()
+    return words.fit_transform(ds.train.texts), ds.train.Y, words.transform(ds.test.texts)
+
+
+def best(repeat: int, work: Any) -> tuple[float, float, Any]:
+    """Smallest wall time, its CPU time, and the result."""
+    runs = []
+    for _ in range(repeat):
+        wall, cpu = time.perf_counter(), time.process_time()
+        out = work()
+        runs.append((time.perf_counter() - wall, time.process_time() - cpu))
+    return (*min(runs), out)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("data")
+    parser.add_argument("--threads", default="1,2,4,8,16")
+    parser.add_argument("--repeat", type=int, default=2)
+    parser.add_argument("--one-vs-all", action="store_true")
+    args = parser.parse_args()
+    X, Y, X_test = features(args.data)
+    print(f"$ python {' '.join(sys.argv)}")
+    machine = platform.processor() or platform.machine()
+    print(f"{machine}, {os.cpu_count()} cores, {lt.native_info()}")
+    print(f"{args.data}: X {X.shape}, Y {Y.shape}, test rows {X_test.shape[0]}")
+    batch = X_test[np.arange(20 * X_test.shape[0]) % X_test.shape[0]]
+    maker = lt.OneVsAll if args.one_vs_all else lt.XRLinear
+    reference: Any = None
+    base_fit = base_search = 0.0
+    print("threads  fit wall  fit cpu  speed-up   search us/query  speed-up  same bits")
+    for threads in map(int, args.threads.split(",")):
+        fit_wall, fit_cpu, model = best(
+            args.repeat, lambda threads=threads: maker(n_jobs=threads).fit(X, Y)
+        )
+        search_wall, _, top = best(args.repeat, lambda model=model: model.predict_topk(batch))
+        arrays = [array for layer in model.layers_ for array in layer.arrays.values()]
+        if reference is None:
+            reference, base_fit, base_search = (arrays, top), fit_wall, search_wall
+        same = top == reference[1] and all(
+            np.array_equal(a, b) for a, b in zip(arrays, reference[0], strict=True)
+        )
+        print(
+            f"{threads:7d}  {fit_wall:8.2f}  {fit_cpu:7.2f}  {base_fit / fit_wall:7.2f}x"
+            f"   {1e6 * search_wall / batch.shape[0]:14.2f}  {base_search / search_wall:7.2f}x"
+            f"  {'yes' if same else 'NO'}",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()

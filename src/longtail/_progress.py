@@ -1,0 +1,38 @@
+"""Progress of long work: one line on a terminal, nothing elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+__all__ = ["Progress"]
+
+
+class Progress:
+    """Called as ``progress(done, total)``; draws at most ten times a second, after the first one.
+
+    Nothing is shown for work shorter than a second, nor when standard error is no terminal.
+    """
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+        self.began = time.monotonic()
+        self.shown = 0.0
+        self.on = sys.stderr is not None and sys.stderr.isatty()
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __call__(self, done: int, total: int) -> None:
+        now = time.monotonic()
+        if not self.on or now - self.began < 1 or now - self.shown < 0.1 or total <= 0:
+            return
+        self.shown = now
+        share = min(done / total, 1.0)
+        left = (now - self.began) * (1 - share) / share if share > 0 else 0.0
+        line = f"{self.what}  {share:4.0%}  {int(left // 60)}:{int(left % 60):02d} left"
+        print(f"\r\x1b[K{line}", end="", file=sys.stderr, flush=True)
+
+    def __exit__(self, *exc: object) -> None:
+        if self.shown:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)

@@ -1,0 +1,187 @@
+"""``NearestNeighbors``: what the most similar training rows have."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from longtail import persist
+from longtail._native import core, csr_args, n_threads
+from longtail._validation import as_features, as_k
+from longtail.base import Ranker
+from longtail.baselines.scaling import scale_rows
+from longtail.data.topk import TopK
+from longtail.exceptions import ModelFormatError
+
+__all__ = ["NearestNeighbors"]
+
+_DENSE_CHUNK = 1 << 24  # values of a sparse query matrix made dense at a time
+
+
+class NearestNeighbors(Ranker):
+    """Exact nearest neighbours by cosine, and a vote of their labels.
+
+    With the neighbours N(x), the ``n_neighbors`` training rows of largest similarity s_i > 0,
+
+        score_j = sum_{i in N(x)} w_i Y[i, j] / sum_{i in N(x)} w_i,    s_i = <x, x_i> / (|x| |x_i|)
+
+    where w_i = s_i, or 1 with ``weights="uniform"``. Equal similarities go to the smaller row,
+    equal scores to the smaller label. Rows with no positive similarity are never neighbours, so a
+    query may have fewer than ``n_neighbors``, and one that resembles nothing (an empty row) gets no
+    answer: its row of the result is padding.
+
+    Sparse features are searched through an inverted index, which touches only rows that share a
+    feature with the query; dense ones by blocked products. Nothing is approximated, so the cost
+    grows with the training set: a baseline, and a strong one on small data, not a way to serve
+    millions.
+
+    Parameters
+    ----------
+    n_neighbors : how many rows vote.
+    weights : ``"similarity"``, or ``"uniform"`` for one row, one vote.
+    normalize : compare directions (cosine); False compares by plain inner product, where long rows
+        are everybody's neighbours.
+    n_jobs : threads; None for all. The answer does not depend on it.
+
+    After ``fit``: ``postings_`` (the inverted index: CSR arrays, feature by training row) or, for
+    dense features, ``rows_`` (n, d) float32; ``row_weights_`` (n,) float64; ``labels_`` (CSR
+    arrays, n by L). Rows are kept scaled by powers of two, see ``longtail.baselines.scaling``.
+
+    >>> model = NearestNeighbors(n_neighbors=2).fit([[1, 0], [1, 1], [0, 1]], [[0], [0, 1], [2]])
+    >>> model.predict_topk([[2, 1]], k=2)
+    TopK(1 rows, k=2, n_labels=3)
+    >>> model.kneighbors([[2, 1]]).indices
+    array([[1, 0]], dtype=int32)
+    """
+
+    type_tag = "nearest-neighbors"
+
+    postings_: persist.CsrArrays | None
+    blocks_: np.ndarray | None
+    row_weights_: np.ndarray
+    labels_: persist.CsrArrays
+    exponent_: int | None
+
+    def __init__(
+        self,
+        *,
+        n_neighbors: int = 20,
+        weights: str = "similarity",
+        normalize: bool = True,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_neighbors = n_neighbors
+        self.weights = weights
+        self.normalize = normalize
+        self.n_jobs = n_jobs
+
+    def _fit(self, X: Any, Y: Any) -> None:
+        self._check_params()
+        scaled = scale_rows(X)
+        blocks = postings = None
+        if sp.issparse(X):
+            postings = csr_args(scaled.rows.tocsc().T)
+        else:
+            blocks = _pack(scaled.rows)
+        if self.normalize:
+            row_weights, exponent = scaled.inverse_norms, None
+        else:
+            exponent = int(scaled.exponents.max())
+            row_weights = np.ldexp(1.0, scaled.exponents - exponent)
+        self.postings_, self.blocks_, self.row_weights_ = postings, blocks, row_weights
+        self.exponent_ = exponent
+        self.labels_ = csr_args(Y)
+
+    def _check_params(self) -> None:
+        as_k(self.n_neighbors, "n_neighbors")
+        n_threads(self.n_jobs)
+        if self.weights not in ("similarity", "uniform"):
+            raise ValueError(f"weights must be 'similarity' or 'uniform', got {self.weights!r}")
+
+    def kneighbors(self, X: Any, n_neighbors: int | None = None) -> TopK:
+        """The nearest training rows and their similarities: in the result, ids are row numbers."""
+        self._check_fitted()
+        X = as_features(X, n_features=self.n_features_in_)
+        scaled = scale_rows(X)
+        k = as_k(self.n_neighbors if n_neighbors is None else n_neighbors, "n_neighbors")
+        ids, keys = self._search(scaled.rows, k)
+        if self.exponent_ is None:
+            factors = scaled.inverse_norms
+        else:
+            factors = np.ldexp(1.0, scaled.exponents + self.exponent_)
+        with np.errstate(over="ignore", invalid="ignore"):
+            similarity = keys * factors[:, None]
+        similarity = np.clip(similarity, -np.inf, np.finfo(np.float32).max).astype(np.float32)
+        similarity[ids < 0] = -np.inf
+        return TopK._trusted(ids, similarity, len(self.row_weights_))
+
+    def _predict_topk(self, X: Any, k: int) -> TopK:
+        self._check_params()
+        ids, keys = self._search(scale_rows(X).rows, self.n_neighbors)
+        if self.weights == "uniform":
+            keys = np.ones_like(keys)
+        found, scores = core.vote(ids, keys, *self.labels_, k, n_threads(self.n_jobs))
+        return TopK._trusted(found, scores, self.labels_[3])
+
+    def predict_proba_topk(self, X: Any, k: int = 5) -> TopK:
+        """As ``predict_topk``: the weighted share of neighbours with a label estimates its
+        probability.
+
+        An estimate as coarse as there are neighbours, and not calibrated.
+        """
+        return self.predict_topk(X, k)
+
+    def _search(self, queries: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
+        threads = n_threads(self.n_jobs)
+        k = min(k, len(self.row_weights_))
+        if self.postings_ is not None:
+            args = csr_args(sp.csr_matrix(queries))
+            return core.sparse_neighbors(*self.postings_, self.row_weights_, *args, k, threads)  # type: ignore[no-any-return]
+        if not sp.issparse(queries):
+            return core.dense_neighbors(self.blocks_, self.row_weights_, queries, k, threads)  # type: ignore[no-any-return]
+        step = max(1, _DENSE_CHUNK // max(1, queries.shape[1]))
+        parts = [
+            core.dense_neighbors(
+                self.blocks_, self.row_weights_, queries[start : start + step].toarray(), k, threads
+            )
+            for start in range(0, max(1, queries.shape[0]), step)
+        ]
+        ids, keys = zip(*parts, strict=True)
+        return np.concatenate(ids), np.concatenate(keys)
+
+    def _get_state(self) -> persist.State:
+        state = super()._get_state()
+        state.meta.update(n_rows=len(self.row_weights_), exponent=self.exponent_)
+        state.arrays["row_weights"] = self.row_weights_
+        state.put_csr("labels", self.labels_)
+        if self.postings_ is not None:
+            state.put_csr("postings", self.postings_)
+        else:
+            assert self.blocks_ is not None
+            state.arrays["blocks"] = self.blocks_
+        return state
+
+    def _set_state(self, state: persist.State) -> None:
+        super()._set_state(state)
+        n_rows = state.count("n_rows")
+        self.exponent_ = exponent = state.meta.get("exponent")
+        if exponent is not None and (type(exponent) is not int or abs(exponent) > 1000):
+            raise ModelFormatError(f"exponent {exponent!r} is not a power of two for float32")
+        self.row_weights_ = state.array("row_weights", np.float64, (n_rows,))
+        self.labels_ = state.csr("labels", n_rows, self.n_labels_)
+        self.postings_ = self.blocks_ = None
+        if "blocks" in state.arrays:
+            shape = (-(-n_rows // 16), self.n_features_in_, 16)
+            self.blocks_ = state.array("blocks", np.float32, shape)
+        else:
+            self.postings_ = state.csr("postings", self.n_features_in_, n_rows)
+
+
+def _pack(rows: np.ndarray) -> np.ndarray:
+    n, d = rows.shape
+    n_blocks = -(-n // 16)
+    padded = np.zeros((n_blocks * 16, d), np.float32)
+    padded[:n] = rows
+    return np.ascontiguousarray(padded.reshape(n_blocks, 16, d).transpose(0, 2, 1))

@@ -1,0 +1,79 @@
+"""Label files: the names, and perhaps the texts, of the labels in id order.
+
+    labels.txt     one name a line; label i stands on line i + 1
+    labels.jsonl   one object a line: {"label": name, "text": text}; other fields are ignored
+
+Both may be gzip. Names are unique and not empty, and taken literally: surrounding blanks belong to
+them. A ``text`` that is missing or null falls back to the name.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from longtail.data.json_lines import read_json_lines, write_json_lines
+from longtail.data.layout import find_file
+from longtail.data.lines import FilePath, read_lines, write_lines
+from longtail.data.place import Place, brief
+
+__all__ = ["LabelFile", "find_label_file", "read_label_file", "write_label_file"]
+
+
+class LabelFile(NamedTuple):
+    """Names in id order; ``texts`` is None where the file has names only."""
+
+    names: list[str]
+    texts: list[str] | None
+
+
+def read_label_file(path: FilePath, *, text_field: str = "text") -> LabelFile:
+    """Reads ``labels.txt`` or ``labels.jsonl`` (told by the name).
+
+    ``text_field`` names another field to take label texts from, for files that carry them in more
+    than one language; where a record lacks it, ``text`` serves.
+
+    Refuses an empty, repeated or non-string name, and a text that is not a string.
+    """
+    names: dict[str, int] = {}
+    texts: list[Any] = []
+    with_texts = ".json" in os.path.basename(os.fspath(path))
+    rows = read_json_lines(path) if with_texts else read_lines(path)
+    for line, row in rows:
+        if isinstance(row, dict):
+            name = row.get("label")
+            text = row.get(text_field)
+            text = row.get("text") if text is None else text
+            texts.append(name if text is None else text)
+        else:
+            name = row
+        place = Place(os.fspath(path), line)
+        if not isinstance(name, str) or not name:
+            raise place.error(f"expected a label name, got {brief(name)}")
+        if texts and not isinstance(texts[-1], str):
+            raise place.error(f"the text of {brief(name)} is not a string")
+        first = names.setdefault(name, line)
+        if first != line:
+            raise place.error(f"the label name {brief(name)} occurs twice, first on line {first}")
+    return LabelFile(list(names), texts if with_texts else None)
+
+
+def write_label_file(
+    path: FilePath, names: Sequence[str], texts: Sequence[str] | None = None
+) -> None:
+    """Writes ``labels.jsonl`` or ``labels.txt``, by the name; only the former holds texts."""
+    if ".json" in os.path.basename(os.fspath(path)):
+        texts = names if texts is None else texts
+        rows = zip(names, texts, strict=True)
+        write_json_lines(path, ({"label": name, "text": text} for name, text in rows))
+    elif texts is not None:
+        raise ValueError("labels.txt cannot hold label texts: write labels.jsonl instead")
+    else:
+        write_lines(path, names)
+
+
+def find_label_file(folder: FilePath, *, text_field: str = "text") -> LabelFile | None:
+    """The folder's ``labels.jsonl`` or ``labels.txt``, read; None where it has neither."""
+    path = find_file(folder, "labels.jsonl", "labels.txt")
+    return None if path is None else read_label_file(path, text_field=text_field)

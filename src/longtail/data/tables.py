@@ -1,0 +1,156 @@
+"""Tables of texts and labels: CSV, TSV, JSON Lines, Parquet, and data frames in memory.
+
+    .csv    comma-separated after RFC 4180: a header line, fields quoted with ", quotes doubled;
+            a quoted field may hold line breaks; blank lines are skipped
+    .tsv    the same with tabs
+    .jsonl  (or .ndjson, .json) one JSON object a line; ``unseen_labels``, where a record lists
+            them, are true labels outside the label set: they are counted, not named
+    .parquet  read in batches with pyarrow (the ``tables`` extra)
+
+The first three may be gzip (``.csv.gz``). In memory: a pandas DataFrame, a pyarrow Table or
+RecordBatch, or anything with ``to_arrow()`` (polars). The text may be spread over several columns;
+``longtail.data.cells`` says what a cell may hold.
+
+Refuses a column that is not there, rows with another number of fields than the header, and cells
+that are neither text nor labels, with the line (or row) they stand in.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import json
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from longtail.data.cells import check_separator, label_names, text_from
+from longtail.data.json_lines import write_json_lines
+from longtail.data.lines import FilePath, open_for_writing
+from longtail.data.records import Record, texts_and_labels
+from longtail.data.table_rows import table_format, table_rows
+from longtail.exceptions import MissingDependencyError
+
+__all__ = ["iter_table", "read_table", "write_table"]
+
+
+def iter_table(
+    source: Any,
+    *,
+    text_column: str | Sequence[str] = "text",
+    label_column: str | None = "labels",
+    label_separator: str | None = None,
+    text_joiner: str = " ",
+    delimiter: str | None = None,
+) -> Iterator[Record]:
+    """Yields one ``Record`` a row.
+
+    Parameters: ``source`` is a path or a table in memory; ``text_column`` one name or several,
+    whose texts are joined by ``text_joiner``; ``label_column`` None for a table without labels;
+    ``label_separator`` splits label cells that are strings; ``delimiter`` overrides "," or tab.
+    """
+    text_columns = [text_column] if isinstance(text_column, str) else list(text_column)
+    if not text_columns:
+        raise ValueError("text_column names no column")
+    columns = text_columns + ([] if label_column is None else [label_column])
+    check_separator(label_separator)
+    width = len(text_columns)
+    suspects: Counter[str] = Counter()
+    n_plain = 0
+    for place, cells, n_unseen in table_rows(source, columns, delimiter):
+        try:
+            text = text_from(cells[:width], text_joiner)
+        except ValueError as error:
+            raise place.error(f"{' or '.join(text_columns)}: {error}") from None
+        labels: list[str] = []
+        if label_column is not None:
+            try:
+                labels = label_names(cells[width], label_separator)
+            except ValueError as error:
+                raise place.error(f"{label_column}: {error}") from None
+            if label_separator is None and isinstance(cells[width], str) and cells[width] in labels:
+                n_plain += 1
+                suspects.update(mark for mark in "|;," if mark in labels[0])
+        yield Record(text, labels, place, n_unseen)
+    _warn_of_separator(suspects, n_plain, label_column)
+
+
+def _warn_of_separator(suspects: Counter[str], n_plain: int, column: str | None) -> None:
+    for mark, count in suspects.most_common(1):
+        if 2 * count > n_plain:
+            warnings.warn(
+                f"most cells of {column!r} hold {mark!r} and were read as one label each: "
+                f"pass label_separator={mark!r} if they hold several",
+                stacklevel=3,
+            )
+
+
+def read_table(source: Any, **options: Any) -> tuple[list[str], list[list[str]]]:
+    """``(texts, label lists)`` of a whole table; the options are those of ``iter_table``.
+
+    >>> import pandas
+    >>> read_table(pandas.DataFrame({"text": ["a cat"], "labels": [["pet", "mammal"]]}))
+    (['a cat'], [['pet', 'mammal']])
+    """
+    return texts_and_labels(iter_table(source, **options))
+
+
+def write_table(
+    path: FilePath,
+    texts: Iterable[str],
+    label_lists: Iterable[Sequence[str]],
+    *,
+    text_column: str = "text",
+    label_column: str = "labels",
+    label_separator: str | None = None,
+) -> None:
+    """Writes a table in the format that the name of ``path`` asks for.
+
+    In CSV and TSV a label cell is a JSON list, or the names joined by ``label_separator`` (a name
+    that holds the separator, or begins or ends with a blank, is then refused).
+    """
+    kind = table_format(path)
+    rows = zip(texts, label_lists, strict=True)
+    if kind == "jsonl":
+        write_json_lines(path, ({text_column: t, label_column: list(names)} for t, names in rows))
+    elif kind == "parquet":
+        _write_parquet(path, rows, text_column, label_column)
+    else:
+        with open_for_writing(path) as file:
+            delimiter = "\t" if kind == "tsv" else ","
+            encoder = codecs.getwriter("utf-8")(file)
+            writer = csv.writer(encoder, delimiter=delimiter, lineterminator="\r\n")
+            writer.writerow([text_column, label_column])
+            writer.writerows((t, _label_cell(names, label_separator)) for t, names in rows)
+
+
+def _label_cell(names: Sequence[str], separator: str | None) -> str:
+    if separator is None:
+        return json.dumps(list(names), ensure_ascii=False)
+    for name in names:
+        if separator in name or name != name.strip() or not name:
+            raise ValueError(
+                f"the label name {name!r} cannot be written with {separator!r} between"
+            )
+    return separator.join(names)
+
+
+def _write_parquet(
+    path: FilePath, rows: Iterable[Any], text_column: str, label_column: str
+) -> None:
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError:
+        raise MissingDependencyError("pyarrow", "tables", "writing Parquet") from None
+    texts, label_lists = [], []
+    for text, names in rows:
+        texts.append(text)
+        label_lists.append(list(names))
+    columns = {
+        text_column: pa.array(texts, pa.string()),
+        label_column: pa.array(label_lists, pa.list_(pa.string())),
+    }
+    with open_for_writing(path) as file:
+        pq.write_table(pa.table(columns), file)

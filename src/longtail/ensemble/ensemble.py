@@ -1,0 +1,101 @@
+"""``Ensemble``: several rankers, one answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from longtail import persist
+from longtail._validation import as_k
+from longtail.base import Ranker
+from longtail.data.topk import TopK
+from longtail.ensemble.combine import RULES, combine
+from longtail.exceptions import ModelFormatError
+from longtail.models import from_state
+
+__all__ = ["Ensemble"]
+
+
+class Ensemble(Ranker):
+    """Rankers of the same labels, combined by a rule (``longtail.ensemble.combine``).
+
+    Trees of different seeds make different mistakes, so three of them beat one; PECOS and
+    XR-Transformer report such triples.
+
+    Parameters
+    ----------
+    models : rankers; ``fit`` fits copies of them
+    rule : "mean", "rank", "softmax" or "sigmoid"
+    candidates : answers taken from each member, at least k
+
+    After ``fit``: ``members_``.
+
+    >>> import longtail as lt
+    >>> pair = lt.Ensemble(models=[lt.Popularity(), lt.NearestNeighbors()])
+    >>> pair.fit([[1.0, 0.0], [0.0, 1.0]], [[0], [1]]).predict_topk([[0.9, 0.0]], k=1).indices
+    array([[0]], dtype=int32)
+    """
+
+    type_tag = "ensemble"
+
+    members_: list[Ranker]
+
+    def __init__(
+        self, *, models: Sequence[Ranker] = (), rule: str = "mean", candidates: int = 20
+    ) -> None:
+        self.models = models
+        self.rule = rule
+        self.candidates = candidates
+
+    def _check_params(self) -> None:
+        if self.rule not in RULES:
+            raise ValueError(f"rule must be one of {', '.join(RULES)}, got {self.rule!r}")
+        as_k(self.candidates, "candidates")
+
+    def _fit(self, X: Any, Y: Any) -> None:
+        self._check_params()
+        if not self.models:
+            raise ValueError("models is empty: give the rankers to combine")
+        copies = [type(model)(**model.get_params(deep=False)) for model in self.models]
+        self.members_ = [model.fit(X, Y) for model in copies]
+
+    @classmethod
+    def of(cls, members: Sequence[Ranker], **params: Any) -> Ensemble:
+        """An ensemble of rankers that are fitted already."""
+        if not members:
+            raise ValueError("members is empty: give the rankers to combine")
+        shapes = {(member.n_features_in_, member.n_labels_) for member in members}
+        if len(shapes) > 1:
+            raise ValueError("members must share features and labels")
+        copies = [type(member)(**member.get_params(deep=False)) for member in members]
+        self = cls(models=copies, **params)
+        self._check_params()
+        self.members_ = list(members)
+        self.n_features_in_, self.n_labels_ = shapes.pop()
+        return self
+
+    def _predict_topk(self, X: Any, k: int) -> TopK:
+        self._check_params()
+        wanted = min(max(k, self.candidates), self.n_labels_)
+        return combine([model.predict_topk(X, wanted) for model in self.members_], k, self.rule)
+
+    def _get_state(self) -> persist.State:
+        state = super()._get_state()
+        models = state.params.pop("models")
+        if not isinstance(models, Sequence):
+            raise TypeError(f"parameter models cannot be saved: {models!r} is no list of rankers")
+        for i, model in enumerate(self.members_):
+            state.parts[f"member{i}"] = model._get_state()
+        return state
+
+    def _set_state(self, state: persist.State) -> None:
+        super()._set_state(state)
+        names = [f"member{i}" for i in range(len(state.parts))]
+        if not names or set(names) != set(state.parts):
+            raise ModelFormatError("an ensemble needs its members, numbered from 0")
+        self.members_ = [from_state(state.parts[name]) for name in names]
+        for model in self.members_:
+            fits = isinstance(model, Ranker) and model.n_features_in_ == self.n_features_in_
+            if not fits or model.n_labels_ != self.n_labels_:
+                raise ModelFormatError("a member of the ensemble has other features or labels")
+        self.models = [type(model)(**model.get_params(deep=False)) for model in self.members_]

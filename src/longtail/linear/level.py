@@ -1,0 +1,129 @@
+"""One level of training: which rows each parent sees, what they weigh, and the call to the core."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from longtail._native import core, csr_args
+from longtail.linear.layer import Layer
+from longtail.solvers import SolverOptions
+
+__all__ = ["LevelProblem", "all_rows", "as_weight", "check_cost", "train_level"]
+
+Progress = Callable[[int, int], None] | None
+
+
+@dataclass
+class LevelProblem:
+    """Binary problems of all children of one level.
+
+    ``parents``: CSC (n, K_{t-1}) whose columns list the rows each parent trains on;
+    ``child_ptr`` (K_{t-1} + 1) int64: the consecutive children of each parent;
+    ``positives``: CSC (n, K_t) of label values (soft targets or relevance);
+    ``relevance``: optional array beside ``positives.data`` that multiplies the cost of a positive;
+    ``positive_cost`` and ``negative_cost``: a number, or one per child;
+    ``row_weight``: optional (n,) weight of every row.
+    """
+
+    parents: sp.csc_matrix
+    child_ptr: np.ndarray
+    positives: sp.csc_matrix
+    relevance: np.ndarray | None = None
+    positive_cost: Any = 1.0
+    negative_cost: Any = 1.0
+    row_weight: np.ndarray | None = None
+
+
+def all_rows(n: int) -> sp.csc_matrix:
+    """The rows of the root: every one."""
+    return sp.csc_matrix((np.ones(n, np.float32), np.arange(n), [0, n]), shape=(n, 1))
+
+
+def train_level(
+    X: sp.csr_matrix,
+    problem: LevelProblem,
+    options: SolverOptions,
+    *,
+    seed: int,
+    n_threads: int,
+    batch_bytes: int = 1 << 30,
+    progress: Progress = None,
+) -> Layer:
+    """Solves every binary problem of a level; see ``cpp/kernels/level_training.h``.
+
+    Hinge-like losses know no soft target: there a label value in (0, 1) is a positive that costs
+    that much less, unless ``relevance`` says what it costs. The logistic loss takes it as a
+    probability.
+    """
+    Y = problem.positives
+    n_children = Y.shape[1]
+    sizes = np.diff(Y.indptr)
+    cost = np.repeat(_per_child(problem.positive_cost, n_children, "positive_cost"), sizes)
+    if problem.relevance is not None:
+        cost = cost * problem.relevance
+    sign = None
+    if options.loss == "logistic":
+        if (Y.data != 1).any():
+            sign = (2 * Y.data - 1).astype(np.float32)
+    elif problem.relevance is None:
+        cost = cost * Y.data
+    row_weight = None
+    if problem.row_weight is not None:
+        row_weight = np.ascontiguousarray(as_weight(problem.row_weight, "row_weight"))
+        if row_weight.shape != (X.shape[0],):
+            raise ValueError(f"row_weight must be one number per row, got {row_weight.shape}")
+        cost = cost * row_weight[Y.indices]
+    arrays, _, _ = core.train_level(
+        *csr_args(X),
+        _int64(problem.parents.indptr),
+        _int32(problem.parents.indices),
+        _int64(problem.child_ptr),
+        _int64(Y.indptr),
+        _int32(Y.indices),
+        sign,
+        np.ascontiguousarray(cost, dtype=np.float32),
+        _per_child(problem.negative_cost, n_children, "negative_cost"),
+        row_weight,
+        **options.native(),
+        seed=seed,
+        batch_bytes=batch_bytes,
+        n_threads=n_threads,
+        progress=progress,
+    )
+    return Layer(arrays)
+
+
+def check_cost(C: Any) -> None:
+    """Refuses a cost that is not a positive, finite number."""
+    if not 0 < C < np.inf:
+        raise ValueError(f"C must be positive and finite, got {C}")
+
+
+def as_weight(value: Any, name: str) -> np.ndarray:
+    """A weight or an array of them as float32, refused if negative or not finite."""
+    array = np.asarray(value, dtype=np.float32)
+    if not (np.isfinite(array) & (array >= 0)).all():
+        raise ValueError(f"{name} must be finite and not negative, got {value}")
+    return array
+
+
+def _per_child(value: Any, n_children: int, name: str) -> np.ndarray:
+    array = as_weight(value, name)
+    if array.ndim == 0:
+        array = np.full(n_children, array, dtype=np.float32)
+    if array.shape != (n_children,):
+        raise ValueError(f"{name} must be a number or one per label, got shape {array.shape}")
+    return np.ascontiguousarray(array)
+
+
+def _int64(array: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(array, dtype=np.int64)
+
+
+def _int32(array: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(array, dtype=np.int32)

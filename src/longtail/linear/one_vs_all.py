@@ -1,0 +1,144 @@
+"""``OneVsAll``: a linear classifier per label, trained against all rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from longtail import persist
+from longtail._native import n_threads
+from longtail._progress import Progress
+from longtail._validation import as_seed
+from longtail.data.topk import TopK
+from longtail.features.unit_rows import unit_rows
+from longtail.linear.level import LevelProblem, all_rows, as_weight, check_cost, train_level
+from longtail.linear.ranker import LinearRanker
+from longtail.solvers import SolverOptions
+
+__all__ = ["OneVsAll"]
+
+
+class OneVsAll(LinearRanker):
+    """One linear classifier per label (DiSMEC; Babbar and Schölkopf 2017, Schultheis 2022).
+
+    For every label, ``min_w 1/2 |w|^2 + sum_i C_i loss(y_i w.x_i)`` over all rows, weights below
+    ``threshold`` dropped. The most accurate of the linear models, and the slowest to train; prefer
+    ``XRLinear`` beyond some ten thousand labels.
+
+    Parameters
+    ----------
+    loss : "squared_hinge", "hinge", "logistic" or "huber_hinge"
+    C : cost of an error, against the regulariser
+    positive_weight, negative_weight : multiply the cost of a label's positives and negatives; a
+        number, or one per label
+    solver : "dual" (coordinate descent), "newton", or "auto": the faster one for the loss
+    tolerance, max_iter : when to stop; the weights move little below the default tolerance
+    bias : value of the constant feature, 0 for none; its weight is regularised like the others
+    threshold : weights smaller than this are dropped
+    normalize : scale rows to unit length, before the bias is appended
+    random_state, n_jobs : the same seed gives the same bits for any number of threads
+
+    After ``fit``: ``layers_`` with the weights (``coef_`` as a CSR matrix), ``label_of_leaf_``.
+
+    >>> import longtail as lt
+    >>> model = lt.OneVsAll().fit([[1.0, 0.0], [0.0, 1.0], [1.0, 0.1]], [[0], [1], [0]])
+    >>> model.predict_topk([[0.9, 0.0]], k=1).indices
+    array([[0]], dtype=int32)
+    """
+
+    type_tag = "one-vs-all"
+
+    def __init__(
+        self,
+        *,
+        loss: str = "squared_hinge",
+        C: float = 1.0,
+        positive_weight: Any = 1.0,
+        negative_weight: Any = 1.0,
+        solver: str = "auto",
+        tolerance: float = 0.5,
+        max_iter: int = 100,
+        bias: float = 1.0,
+        threshold: float = 0.01,
+        normalize: bool = True,
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.loss = loss
+        self.C = C
+        self.positive_weight = positive_weight
+        self.negative_weight = negative_weight
+        self.solver = solver
+        self.tolerance = tolerance
+        self.max_iter = max_iter
+        self.bias = bias
+        self.threshold = threshold
+        self.normalize = normalize
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    post_processor = "noop"
+
+    def _fit(self, X: Any, Y: Any) -> None:
+        options = SolverOptions(
+            loss=self.loss,
+            solver=self.solver,
+            tolerance=self.tolerance,
+            max_iter=self.max_iter,
+            bias=self.bias,
+            threshold=self.threshold,
+        )
+        check_cost(self.C)
+        threads = n_threads(self.n_jobs)
+        seed = as_seed(self.random_state)
+        X = sp.csr_matrix(X) if not sp.issparse(X) else X
+        if self.normalize:
+            X = unit_rows(X, threads)
+        # Labels of like frequency share a block of 16: they need about the same number of passes.
+        counts = np.bincount(Y.indices, minlength=Y.shape[1])
+        order = np.argsort(-counts, kind="stable").astype(np.int32)
+        problem = LevelProblem(
+            parents=all_rows(X.shape[0]),
+            child_ptr=np.array([0, Y.shape[1]], np.int64),
+            positives=_sorted_csc(Y)[:, order],
+            positive_cost=self.C * _ordered(self.positive_weight, order, "positive_weight"),
+            negative_cost=self.C * _ordered(self.negative_weight, order, "negative_weight"),
+        )
+        with Progress("OneVsAll") as progress:
+            layer = train_level(
+                X, problem, options, seed=seed, n_threads=threads, progress=progress
+            )
+        self._set_layers([layer], order)
+
+    def _get_state(self) -> persist.State:
+        state = super()._get_state()
+        for name in ("positive_weight", "negative_weight"):  # arrays, if there is one per label
+            if isinstance(state.params[name], np.ndarray):
+                state.params[name] = state.params[name].tolist()
+        return state
+
+    def _predict_topk(self, X: Any, k: int) -> TopK:
+        return self._search(X, k, [])
+
+    @property
+    def coef_(self) -> sp.csr_matrix:
+        """Weights (L, d + 1), one row per label; the last column is the bias."""
+        self._check_fitted()
+        return self.layers_[0].to_csr(self.n_features_in_)[np.argsort(self.label_of_leaf_)]
+
+
+def _sorted_csc(Y: sp.csr_matrix) -> sp.csc_matrix:
+    out = Y.tocsc()
+    out.sort_indices()
+    return out
+
+
+def _ordered(weight: Any, order: np.ndarray, name: str) -> Any:
+    array = as_weight(weight, name)
+    if array.ndim and array.shape != order.shape:
+        raise ValueError(
+            f"{name} must be a number or one per label ({len(order)}), got shape {array.shape}"
+        )
+    return array if array.ndim == 0 else array[order]

@@ -1,0 +1,123 @@
+"""``LinearRanker``: what linear models over a tree share once they are trained.
+
+A trained model is a list of layers, root first, and the label of every leaf. One-vs-all is the
+tree without inner nodes: a single layer below the root.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from longtail import persist
+from longtail._native import core, csr_args, n_threads
+from longtail._validation import as_k
+from longtail.base import Ranker
+from longtail.data.topk import TopK
+from longtail.exceptions import ModelFormatError
+from longtail.linear.layer import Layer
+from longtail.linear.post_processing import post_processors
+
+__all__ = ["LinearRanker", "beam_widths"]
+
+
+def beam_widths(beam: int | Sequence[int] | None, level_sizes: Sequence[int]) -> list[int]:
+    """Nodes kept after each level but the last; never more than the level has.
+
+    ``beam``: one width for all levels, one per level, or None for all nodes.
+
+    >>> beam_widths(10, [4, 64, 1000])
+    [4, 10]
+    """
+    inner = [int(size) for size in level_sizes[:-1]]
+    if beam is None:
+        return inner
+    if np.ndim(beam) == 0:
+        width = as_k(beam, "beam")
+        return [min(width, most) for most in inner]
+    widths = [as_k(width, "beam") for width in beam]  # type: ignore[union-attr]
+    if len(widths) != len(inner):
+        raise ValueError(
+            f"beam names {len(widths)} levels, but there are {len(inner)} to cut: "
+            "every level but the last"
+        )
+    return [min(width, most) for width, most in zip(widths, inner, strict=True)]
+
+
+class LinearRanker(Ranker):
+    """Search over trained layers, saving and loading; subclasses train.
+
+    After ``fit``: ``layers_`` (one ``Layer`` per level, root first), ``label_of_leaf_`` (L,) int32.
+    """
+
+    layers_: list[Layer]
+    label_of_leaf_: np.ndarray
+
+    # Parameters every subclass stores.
+    normalize: bool
+    n_jobs: int | None
+    post_processor: str | Sequence[str]
+
+    def _search(self, X: Any, k: int, beams: list[int]) -> TopK:
+        threads = n_threads(self.n_jobs)
+        searcher = self._searcher()
+        if sp.issparse(X):
+            found = searcher.search_sparse(*csr_args(X), k, beams, self.normalize, threads)
+        else:
+            found = searcher.search_dense(X, k, beams, self.normalize, threads)
+        ids, scores = found
+        return TopK._trusted(ids, scores, self.n_labels_)
+
+    def _searcher(self) -> Any:
+        """The native searcher over ``layers_``, made on first use and not part of the state.
+
+        It holds the post-processor, so it is made anew when that parameter has changed.
+        """
+        names = self.post_processor
+        names = names if isinstance(names, str) else tuple(names)
+        made_for, searcher = self.__dict__.get("_native_searcher", (None, None))
+        if searcher is None or made_for != names:
+            codes, powers = post_processors(names, len(self.layers_))
+            searcher = core.BeamSearcher(
+                [layer.native() for layer in self.layers_],
+                codes,
+                powers,
+                self.label_of_leaf_,
+                self.n_features_in_,
+            )
+            self.__dict__["_native_searcher"] = names, searcher
+        return searcher
+
+    def _set_layers(self, layers: list[Layer], label_of_leaf: np.ndarray) -> None:
+        self.__dict__.pop("_native_searcher", None)
+        self.layers_, self.label_of_leaf_ = layers, label_of_leaf
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_native_searcher"}
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the trained arrays."""
+        return sum(layer.nbytes for layer in self.layers_) + self.label_of_leaf_.nbytes
+
+    def _get_state(self) -> persist.State:
+        state = super()._get_state()
+        state.meta["n_layers"] = len(self.layers_)
+        for t, layer in enumerate(self.layers_):
+            layer.put_state(state, f"layer{t}")
+        state.arrays["label_of_leaf"] = self.label_of_leaf_
+        return state
+
+    def _set_state(self, state: persist.State) -> None:
+        super()._set_state(state)
+        layers = [Layer.from_state(state, f"layer{t}") for t in range(state.count("n_layers"))]
+        if not layers:
+            raise ModelFormatError("a linear model must have at least one layer")
+        labels = state.array("label_of_leaf", np.int32, (self.n_labels_,))
+        if not np.array_equal(np.sort(labels), np.arange(self.n_labels_)):
+            raise ModelFormatError("array 'label_of_leaf' is not an arrangement of the labels")
+        self._set_layers(layers, labels)
+        self._searcher()  # checks the layers

@@ -1,0 +1,300 @@
+"""``XRLinear``: linear classifiers over a label tree, searched with a beam."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from longtail import persist
+from longtail._native import core, csr_args, n_threads
+from longtail._progress import Progress
+from longtail._validation import as_features, as_seed
+from longtail.data.topk import TopK
+from longtail.exceptions import ModelFormatError
+from longtail.features.unit_rows import unit_rows
+from longtail.linear.layer import Layer
+from longtail.linear.level import LevelProblem, all_rows, as_weight, check_cost, train_level
+from longtail.linear.negatives import SCHEMES, parent_rows
+from longtail.linear.post_processing import post_processors
+from longtail.linear.ranker import LinearRanker, beam_widths
+from longtail.solvers import SolverOptions
+from longtail.tree import LabelTree
+
+__all__ = ["XRLinear"]
+
+COST_WEIGHTS = (None, "counts", "normalized")
+
+
+class XRLinear(LinearRanker):
+    """Recursive linear ranking over a label tree (PECOS XR-Linear, Yu et al. 2022).
+
+    Labels are clustered into a tree; every node has a linear classifier that tells which of the
+    rows that reach its parent belong to it, ``min_w 1/2 |w|^2 + sum_i C_i loss(y_i w.x_i)``.
+    A query walks down the tree keeping the ``beam`` best nodes of each level; the score of a label
+    combines the scores along its path (``longtail.linear.post_processing``).
+
+    The default tree is wide and shallow (``default_tree``): clusters of several hundred labels cost
+    little in the lane layout, and fewer clusters lose fewer labels on the way.
+
+    Parameters
+    ----------
+    tree : a ``LabelTree`` (fitted anew on the training data), or None for the default
+    loss : "squared_hinge", "hinge", "logistic" or "huber_hinge"
+    C : cost of an error, against the regulariser
+    positive_weight, negative_weight : multiply the cost of positives and negatives of a node
+    cost_weights : weight of a positive by its relevance, the number of positive labels below the
+        node: None, "counts", or "normalized" (XR-Transformer eq. 6: divided by the row's sum)
+    negatives : "tfn", "man" or "tfn+man" (``longtail.linear.negatives``)
+    solver, tolerance, max_iter, bias, threshold : as in ``OneVsAll``
+    beam : nodes kept per level, a number or one per level; None searches exactly
+    post_processor : "l3-hinge" and its kin, for all levels or one name per level
+    normalize : scale rows to unit length, before the bias is appended
+    random_state, n_jobs : the same seed gives the same bits for any number of threads
+
+    A probabilistic label tree is ``XRLinear(loss="logistic", post_processor="sigmoid")``; Parabel's
+    setting is ``tree=LabelTree(branching=2)``, Bonsai's a wide tree with "l1-hinge".
+
+    After ``fit``: ``tree_``, ``layers_``, ``label_of_leaf_``.
+
+    >>> import longtail as lt
+    >>> model = lt.XRLinear().fit([[1.0, 0.0], [0.0, 1.0], [1.0, 0.1]], [[0], [1], [0]])
+    >>> model.predict_topk([[0.9, 0.0]], k=1).indices
+    array([[0]], dtype=int32)
+    """
+
+    type_tag = "xr-linear"
+
+    tree_: LabelTree
+
+    def __init__(
+        self,
+        *,
+        tree: LabelTree | None = None,
+        loss: str = "squared_hinge",
+        C: float = 1.0,
+        positive_weight: float = 1.0,
+        negative_weight: float = 1.0,
+        cost_weights: str | None = None,
+        negatives: str = "tfn",
+        solver: str = "auto",
+        tolerance: float = 0.5,
+        max_iter: int = 100,
+        bias: float = 1.0,
+        threshold: float = 0.1,
+        beam: int | Sequence[int] | None = 10,
+        post_processor: str | Sequence[str] = "l3-hinge",
+        normalize: bool = True,
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.tree = tree
+        self.loss = loss
+        self.C = C
+        self.positive_weight = positive_weight
+        self.negative_weight = negative_weight
+        self.cost_weights = cost_weights
+        self.negatives = negatives
+        self.solver = solver
+        self.tolerance = tolerance
+        self.max_iter = max_iter
+        self.bias = bias
+        self.threshold = threshold
+        self.beam = beam
+        self.post_processor = post_processor
+        self.normalize = normalize
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, Y: Any, *, extra_rows: Any = None, label_features: Any = None) -> Any:
+        """Learns from features ``X`` (n, d) and labels ``Y`` (n, L).
+
+        ``extra_rows``: sparse (n, L); an entry that is not zero makes the row one that the parents
+        of the label also train on, as negatives mined elsewhere. ``label_features``: sparse
+        (L, d'), for trees that use label texts.
+        """
+        self._extra, self._label_features = extra_rows, label_features
+        try:
+            return super().fit(X, Y)
+        finally:
+            del self._extra, self._label_features
+
+    def _fit(self, X: Any, Y: Any) -> None:
+        self._check_params()
+        threads = n_threads(self.n_jobs)
+        seed = as_seed(self.random_state)
+        X = sp.csr_matrix(X) if not sp.issparse(X) else X
+        if self.normalize:
+            X = unit_rows(X, threads)
+        extra = None if self._extra is None else _extra_rows(self._extra, Y.shape)
+        tree = default_tree(Y.shape[1]) if self.tree is None else _copy(self.tree)
+        tree.set_params(random_state=seed & (2**63 - 1), n_jobs=self.n_jobs)
+        tree.fit(X, Y, label_features=self._label_features)
+        depth = len(tree.level_sizes_)
+        post_processors(self.post_processor, depth)
+        beam_widths(self.beam, tree.level_sizes_)
+        layers: list[Layer] = []
+        parents = all_rows(X.shape[0])
+        for t in range(depth):
+            relevance = tree.node_labels(Y, t, value="sum").tocsc()
+            relevance.sort_indices()
+            with Progress(f"XRLinear, level {t + 1} of {depth}") as progress:
+                layers.append(
+                    train_level(
+                        X,
+                        self._problem(parents, tree.child_ptr_[t], relevance, last=t + 1 == depth),
+                        self._options(),
+                        seed=(seed + t) % 2**64,
+                        n_threads=threads,
+                        progress=progress,
+                    )
+                )
+            if t + 1 < depth:
+                reached = self._reached(X, layers, tree, threads)
+                wanted = None if extra is None else tree.node_labels(extra, t).tocsc()
+                parents = parent_rows(self.negatives, relevance, reached, wanted)
+        self.tree_ = tree
+        self._set_layers(layers, tree.label_of_leaf_)
+
+    def _check_params(self) -> None:
+        if self.negatives not in SCHEMES:
+            raise ValueError(
+                f"negatives must be one of {', '.join(SCHEMES)}, got {self.negatives!r}"
+            )
+        if self.cost_weights not in COST_WEIGHTS:
+            raise ValueError(
+                f"cost_weights must be one of {COST_WEIGHTS}, got {self.cost_weights!r}"
+            )
+        if not (self.tree is None or isinstance(self.tree, LabelTree)):
+            raise TypeError(f"tree must be a LabelTree or None, got {self.tree!r}")
+        check_cost(self.C)
+        for name in ("positive_weight", "negative_weight"):
+            if as_weight(getattr(self, name), name).ndim:
+                raise ValueError(f"{name} must be one number: nodes are no labels")
+        self._options()
+
+    def _options(self) -> SolverOptions:
+        return SolverOptions(
+            loss=self.loss,
+            solver=self.solver,
+            tolerance=self.tolerance,
+            max_iter=self.max_iter,
+            bias=self.bias,
+            threshold=self.threshold,
+        )
+
+    def _problem(
+        self, parents: sp.csc_matrix, child_ptr: np.ndarray, relevance: sp.csc_matrix, *, last: bool
+    ) -> LevelProblem:
+        positives = relevance
+        if not last:  # an inner node is positive or not; how much so is relevance
+            ones = np.ones(relevance.nnz, np.float32)
+            positives = sp.csc_matrix(
+                (ones, relevance.indices, relevance.indptr), shape=relevance.shape
+            )
+        weights = None
+        if self.cost_weights == "counts":
+            weights = relevance.data
+        elif self.cost_weights == "normalized":
+            sums = np.bincount(relevance.indices, relevance.data, minlength=relevance.shape[0])
+            weights = (relevance.data / sums[relevance.indices]).astype(np.float32)
+        return LevelProblem(
+            parents=parents,
+            child_ptr=child_ptr,
+            positives=positives,
+            relevance=weights,
+            positive_cost=self.C * self.positive_weight,
+            negative_cost=self.C * self.negative_weight,
+        )
+
+    def _reached(
+        self, X: sp.csr_matrix, layers: list[Layer], tree: LabelTree, threads: int
+    ) -> TopK | None:
+        """Nodes of the last trained level in each row's beam, if the scheme of negatives asks."""
+        if "man" not in self.negatives:
+            return None
+        depth = len(layers)
+        codes, powers = post_processors(self.post_processor, len(tree.level_sizes_))
+        searcher = core.BeamSearcher(
+            [layer.native() for layer in layers], codes[:depth], powers[:depth], None, X.shape[1]
+        )
+        *above, width = beam_widths(self.beam, tree.level_sizes_)[:depth]
+        ids, scores = searcher.search_sparse(*csr_args(X), width, above, False, threads)
+        return TopK._trusted(ids, scores, tree.level_sizes_[depth - 1])
+
+    def predict_topk(
+        self, X: Any, k: int = 5, *, beam: int | Sequence[int] | str | None = "default"
+    ) -> TopK:
+        """The k best labels of each row, best first; equal scores go to the smaller label id.
+
+        ``beam`` overrides the model's for this call; None searches every node, exactly.
+        """
+        self._check_fitted()
+        wanted: Any = self.beam if isinstance(beam, str) and beam == "default" else beam
+        beams = beam_widths(wanted, [layer.n_children for layer in self.layers_])
+        return self._rank(X, k, lambda queries, k: self._search(queries, k, beams))
+
+    @property
+    def predict_proba_topk(self) -> Callable[..., TopK]:
+        """The k most probable labels: ``model.predict_proba_topk(X, k=5)``.
+
+        Only where scores are probabilities: the logistic loss with the "sigmoid" post-processor (a
+        probabilistic label tree, in which the probability of a label is the product of the
+        conditional ones on its path).
+        """
+        if self.loss != "logistic" or self.post_processor != "sigmoid":
+            raise AttributeError(
+                "scores of this model are not probabilities: predict_proba_topk needs "
+                "loss='logistic' and post_processor='sigmoid'"
+            )
+        return self.predict_topk
+
+    def _get_state(self) -> persist.State:
+        state = super()._get_state()
+        if not (self.tree is None or isinstance(self.tree, LabelTree)):
+            raise TypeError(f"parameter tree cannot be saved: {self.tree!r} is no LabelTree")
+        state.params.pop("tree")
+        state.meta["default_tree"] = self.tree is None
+        for name in ("beam", "post_processor"):
+            if isinstance(state.params[name], np.ndarray):
+                state.params[name] = state.params[name].tolist()
+        part = self.tree_._get_state()
+        if self.tree is not None:  # tree_ has the model's seed and threads
+            part.params.update(random_state=self.tree.random_state, n_jobs=self.tree.n_jobs)
+        state.parts["tree"] = part
+        return state
+
+    def _set_state(self, state: persist.State) -> None:
+        super()._set_state(state)
+        self.tree_ = LabelTree._from_state(state.parts["tree"])
+        sizes = [layer.n_children for layer in self.layers_]
+        if self.tree_.level_sizes_ != sizes:
+            raise ModelFormatError(
+                f"the tree has levels of {self.tree_.level_sizes_} nodes, the layers of {sizes}"
+            )
+        self.tree = None if state.meta.get("default_tree") else _copy(self.tree_)
+
+
+def default_tree(n_labels: int) -> LabelTree:
+    """A wide and shallow tree: clusters of about 700 labels, at most 64 children per inner node."""
+    sizes: list[int] = []
+    wanted = n_labels / 700
+    while wanted > 1.5:
+        size = 2 ** max(1, round(np.log2(wanted)))
+        sizes.insert(0, size)
+        wanted = size / 48 if size > 64 else 0
+    return LabelTree(level_sizes=sizes) if sizes else LabelTree(leaf=n_labels)
+
+
+def _extra_rows(rows: Any, shape: tuple[int, int]) -> sp.csr_matrix:
+    """``extra_rows`` as ones in CSR."""
+    matrix = sp.csr_matrix(as_features(rows, name="extra_rows"))
+    if matrix.shape != shape:
+        raise ValueError(f"extra_rows must have the shape of Y, {shape}, got {matrix.shape}")
+    return (matrix != 0).astype(np.float32)
+
+
+def _copy(tree: LabelTree) -> LabelTree:
+    return LabelTree(**tree.get_params(deep=False))

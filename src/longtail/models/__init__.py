@@ -1,0 +1,69 @@
+"""From a saved model to an estimator: the table of type tags, and ``load``.
+
+A file names a tag, never a class or a module. Adding a model is one line here.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from typing import Any
+
+from longtail import persist
+from longtail.exceptions import ModelFormatError
+
+__all__ = ["TABLE", "from_state", "load"]
+
+TABLE = {
+    "direct-propensity": "longtail.propensity:DirectPropensity",
+    "ensemble": "longtail.ensemble:Ensemble",
+    "fixed-propensity": "longtail.propensity:FixedPropensity",
+    "jain-propensity": "longtail.propensity:JainPropensity",
+    "joint-propensity": "longtail.propensity:JointPropensity",
+    "label-tree": "longtail.tree:LabelTree",
+    "direct_propensity": "longtail.propensity:DirectPropensity",
+    "fixed_propensity": "longtail.propensity:FixedPropensity",
+    "jain_propensity": "longtail.propensity:JainPropensity",
+    "joint_propensity": "longtail.propensity:JointPropensity",
+    "label_tree": "longtail.tree:LabelTree",
+    "nearest-neighbors": "longtail.baselines:NearestNeighbors",
+    "one-vs-all": "longtail.linear:OneVsAll",
+    "popularity": "longtail.baselines:Popularity",
+    "richards-propensity": "longtail.propensity:RichardsPropensity",
+    "tfidf": "longtail.features:Tfidf",
+    "xr-linear": "longtail.linear:XRLinear",
+}
+
+
+def load(path: str | os.PathLike[str], *, mmap: bool = True, verify: bool = False) -> Any:
+    """The estimator saved in the directory ``path``, ready to predict.
+
+    With ``mmap`` (the default) arrays stay in their files and are read page by page when used, so
+    loading takes milliseconds and processes share them; ``mmap=False`` reads them into memory.
+    Sizes and bounds are always checked; ``verify=True`` also compares the checksum of every file.
+
+    Raises ``FileNotFoundError`` if nothing is there, and ``ModelFormatError``, saying which file
+    and why, for what is truncated, altered, newer than this version, or not a model.
+    """
+    state = persist.load(path, mmap=mmap, verify=verify)
+    try:
+        return from_state(state)
+    except ModelFormatError as error:
+        raise ModelFormatError(f"cannot load {os.fspath(path)}: {error}") from error.__cause__
+
+
+def from_state(state: persist.State) -> Any:
+    """The estimator of a state, as for the parts of a composed model."""
+    try:
+        module, _, name = TABLE[state.type].partition(":")
+    except KeyError:
+        raise ModelFormatError(
+            f"unknown type of model {state.type!r}: a newer version of longtail may know it"
+        ) from None
+    cls = getattr(importlib.import_module(module), name)
+    try:
+        return cls._from_state(state)
+    except ModelFormatError:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise ModelFormatError(f"not the state of a {name}: {error}") from error

@@ -1,0 +1,102 @@
+"""``save`` and ``load``: a ``State`` to a directory and back."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from longtail import __version__
+from longtail.exceptions import ModelFormatError
+from longtail.persist.arrays import open_regular, read_array, write_all, write_array
+from longtail.persist.manifest import MANIFEST, decode, encode, outline
+from longtail.persist.replace import in_motion, open_directory, replacing, sync
+from longtail.persist.state import State
+
+__all__ = ["load", "save"]
+
+_LARGEST_MANIFEST = 1 << 30
+_ATTEMPTS = 20
+
+
+def save(path: str | os.PathLike[str], state: State, *, overwrite: bool = False) -> None:
+    """Writes a state to the directory ``path``: all of it, or nothing.
+
+    Missing parent folders are created. A target that is not empty is refused with
+    ``FileExistsError`` unless ``overwrite=True``, and even then only a directory that holds a model
+    and nothing else is replaced. If anything fails (a full disk, Ctrl-C, a crash), what was there
+    before is untouched.
+
+    Parameters and meta must be JSON values (see ``State``); anything else is refused with an error
+    that names it.
+
+    >>> import numpy as np, tempfile
+    >>> folder = tempfile.mkdtemp() + "/model"
+    >>> save(folder, State("demo", params={"C": 1.0}, arrays={"bias": np.arange(3)}))
+    >>> load(folder).arrays["bias"]
+    array([0, 1, 2])
+    """
+    document, slots = outline(state, __version__)
+    with replacing(path, overwrite=overwrite) as staging:
+        for slot in slots:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+            descriptor = os.open(slot.record.file, flags, 0o666, dir_fd=staging.directory)
+            try:
+                slot.record.sha256 = write_array(descriptor, slot.arrays[slot.name])
+                sync(descriptor)
+            finally:
+                os.close(descriptor)
+        write_all(staging.manifest, memoryview(encode(document)))
+        sync(staging.manifest)
+
+
+def load(path: str | os.PathLike[str], *, mmap: bool = True, verify: bool = False) -> State:
+    """Reads the state saved in the directory ``path``.
+
+    With ``mmap`` arrays are read-only views of the files, brought in page by page when used, and
+    shared between processes; without it they are read into memory and may be changed. Every load
+    checks the manifest's own checksum, the size and header of every file, and that no file lies
+    elsewhere; ``verify=True`` also reads every byte and compares its SHA-256.
+
+    Raises ``FileNotFoundError`` if there is nothing at ``path``, and ``ModelFormatError``, saying
+    which file and why, if it is not a model, or one that is truncated, altered, or of a newer
+    format.
+    """
+    for attempt in range(1, _ATTEMPTS + 1):
+        try:
+            directory = open_directory(path)
+        except FileNotFoundError:
+            # Without exchange there are moments, between two renames, when nothing is there.
+            if attempt == _ATTEMPTS or not in_motion(path):
+                raise
+            time.sleep(0.001 * attempt)
+            continue
+        except NotADirectoryError:
+            raise ModelFormatError(f"{os.fspath(path)} is a file; a model is a directory") from None
+        try:
+            return _load(directory, mmap, verify)
+        except ModelFormatError as error:
+            if attempt == _ATTEMPTS or not _replaced(path, directory):
+                raise ModelFormatError(f"cannot load {os.fspath(path)}: {error}") from None
+        finally:
+            os.close(directory)
+    raise AssertionError("not reached")
+
+
+def _load(directory: int, mapped: bool, verify: bool) -> State:
+    descriptor, size = open_regular(MANIFEST, directory)
+    with open(descriptor, "rb") as file:
+        if size > _LARGEST_MANIFEST:
+            raise ModelFormatError(f"{MANIFEST} has {size} bytes, more than any manifest")
+        raw = file.read(size + 1)
+    state, slots = decode(raw)
+    for slot in slots:
+        slot.arrays[slot.name] = read_array(directory, slot.record, mapped=mapped, verify=verify)
+    return state
+
+
+def _replaced(path: str | os.PathLike[str], directory: int) -> bool:
+    """Whether a save put another model in place of the directory that was being read."""
+    try:
+        return not os.path.samestat(os.stat(path), os.fstat(directory))
+    except FileNotFoundError:
+        return True

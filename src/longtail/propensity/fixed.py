@@ -1,0 +1,75 @@
+"""``FixedPropensity``: a vector that somebody else estimated."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from longtail.exceptions import DataFormatError
+from longtail.propensity.base import Propensity
+
+__all__ = ["FixedPropensity"]
+
+
+class FixedPropensity(Propensity):
+    """Known propensities, wrapped so that metrics and losses take them like a fitted model's.
+
+    Parameter ``source``: a word on where the vector comes from, recorded in reports.
+
+    Refuses values outside (0, 1]; nothing is clipped.
+
+    >>> FixedPropensity(source="survey").fit([0.5, 1.0]).inverse_
+    array([2., 1.])
+    >>> FixedPropensity.from_inverse([4.0, 1.25]).propensity_
+    array([0.25, 0.8 ])
+    """
+
+    type_tag = "fixed-propensity"
+
+    def __init__(self, *, source: str | None = None) -> None:
+        self.source = source
+
+    def fit(self, propensity: Any) -> FixedPropensity:
+        """Keeps ``propensity`` (L,), one probability in (0, 1] per label."""
+        self._store(propensity)
+        return self
+
+    @classmethod
+    def from_inverse(cls, inverse: Any, *, source: str | None = None) -> FixedPropensity:
+        """From inverse propensities (L,), each at least 1."""
+        inverse = np.asarray(inverse, dtype=np.float64)
+        if inverse.ndim != 1 or not (np.isfinite(inverse) & (inverse >= 1.0)).all():
+            raise ValueError(
+                "inverse propensities must be one finite number of at least 1 per label: "
+                "for propensities themselves use FixedPropensity().fit"
+            )
+        return cls(source=source).fit(1.0 / inverse)
+
+    @classmethod
+    def read_inverse(cls, path: str | os.PathLike[str]) -> FixedPropensity:
+        """Reads the field's ``inv_prop.txt``: one inverse propensity a line, in label order, blank
+        lines ignored.
+        """
+        values: list[float] = []
+        with open(path, encoding="utf-8", errors="replace") as lines:
+            for number, line in enumerate(lines, start=1):
+                text = line.strip()
+                if not text:
+                    continue
+                try:
+                    value = float(text)
+                except ValueError:
+                    value = float("nan")
+                if not 1.0 <= value < float("inf"):
+                    raise DataFormatError(
+                        f"expected one inverse propensity of at least 1, got {text[:40]!r}",
+                        path=path,
+                        line=number,
+                        column=1,
+                    )
+                values.append(value)
+        if not values:
+            raise DataFormatError("expected one inverse propensity a line, got none", path=path)
+        return cls.from_inverse(values, source=os.path.basename(os.fspath(path)))

@@ -1,0 +1,25 @@
+"""Evaluation reports: ``evaluate`` makes one, ``compare`` sets several side by side, and
+``psp_diagnostic`` shows what normalisation hides in propensity-scored precision.
+
+``catalogue`` lists the metrics, ``facts`` what is known of the data, ``slices`` looks by frequency
+and label, ``trust`` says which numbers not to take at face value; ``table``, ``page`` and
+``charts`` render.
+"""
+
+from longtail.report.compare import Comparison, compare
+from longtail.report.evaluate import evaluate
+from longtail.report.measure import Measurement
+from longtail.report.psp import PSPDiagnostic, psp_diagnostic
+from longtail.report.summary import Report
+from longtail.report.trust import Note
+
+__all__ = [
+    "Comparison",
+    "Measurement",
+    "Note",
+    "PSPDiagnostic",
+    "Report",
+    "compare",
+    "evaluate",
+    "psp_diagnostic",
+]

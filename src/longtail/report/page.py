@@ -1,0 +1,114 @@
+"""A report as a web page: one file, no script, no address outside itself."""
+
+from __future__ import annotations
+
+import importlib.resources
+from collections.abc import Sequence
+from typing import Any
+
+from longtail.report import drawings, page_tables
+from longtail.report.page_tables import interval, safe
+from longtail.report.summary import Report
+from longtail.report.table import per_cent, propensity_line
+
+__all__ = ["fragment", "page"]
+
+_TILES = ("P", "nDCG", "PSP", "macro-F1", "coverage")
+
+
+def page(report: Report) -> str:
+    """The whole document."""
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<meta name="color-scheme" content="light dark">\n'
+        f"<title>{safe(report.title)}</title>\n"
+        "<style>body { margin: 0; } .lt-report { min-height: 100vh; }</style>\n"
+        f"</head>\n<body>\n{fragment(report)}\n</body>\n</html>\n"
+    )
+
+
+def fragment(report: Report) -> str:
+    """The report as one element that brings its style, for notebooks and other pages."""
+    sections = (
+        _header(report),
+        _tiles(report),
+        _notes(report),
+        drawings.section(report),
+        page_tables.metrics(report),
+        page_tables.bins(report),
+        page_tables.labels(report),
+        _provenance(report),
+    )
+    css = importlib.resources.files("longtail.report").joinpath("page.css").read_text("utf-8")
+    body = "\n".join(part for part in sections if part)
+    return f'<div class="lt-report"><style>{css}</style><main>{body}</main></div>'
+
+
+def _header(report: Report) -> str:
+    facts = report.facts
+    return (
+        f'<header><p class="over">Evaluation report</p><h1>{safe(report.title)}</h1>'
+        f'<p class="lead">{facts.n_rows:,} rows, {facts.n_labels:,} labels, '
+        f"{facts.present_labels:,} of them in the test set, "
+        f"{facts.labels_per_row:.2f} labels a row.</p></header>"
+    )
+
+
+def _tiles(report: Report) -> str:
+    tiles = []
+    for symbol in _TILES:
+        k = report.ks[0] if symbol == "P" else max(report.ks)
+        m = report.metrics.get(f"{symbol}@{k}")
+        if m is not None:
+            tiles.append(
+                f'<div class="tile"><dt>{safe(m.name)}</dt>'
+                f'<dd class="big">{per_cent(m.value)}<span>%</span></dd>'
+                f"{interval(m, 'dd')}</div>"
+            )
+    return f'<dl class="tiles">{"".join(tiles)}</dl>'
+
+
+def _notes(report: Report) -> str:
+    if not report.warnings:
+        return ""
+    items = "".join(
+        f"<li><b>{safe(_concerns(note.concerns))}</b>{safe(note.text)}</li>"
+        for note in report.warnings
+    )
+    return f'<section><h2>Warnings</h2><ul class="notes">{items}</ul></section>'
+
+
+def _concerns(symbols: Sequence[str]) -> str:
+    return "All metrics" if "all" in symbols else ", ".join(symbols)
+
+
+def _provenance(report: Report) -> str:
+    from longtail import __version__
+
+    facts, settings = report.facts, report.settings
+    rows = [
+        ("Test rows", f"{facts.n_rows:,}, {facts.unlabelled_rows:,} of them without a label"),
+        ("Test positives", f"{facts.n_positives:,.0f}"),
+        ("Labels", f"{facts.n_labels:,}, {facts.present_labels:,} with a test positive"),
+    ]
+    if facts.n_train_rows is not None:
+        unseen = f"{facts.unseen_labels:,} of the labels in the test set"
+        rows += [("Training rows", f"{facts.n_train_rows:,}"), ("Never seen in training", unseen)]
+    if facts.n_filters is not None:
+        rows.append(("Filter pairs", f"{facts.n_filters:,}"))
+    if report.propensity is not None:
+        rows.append(("Propensities", propensity_line(report.propensity)))
+    if settings["n_resamples"]:
+        rows.append(("Intervals", _resampling(settings)))
+    rows += [("Test set", facts.fingerprint), ("Made by", f"longtail {__version__}")]
+    inside = "".join(f"<dt>{safe(name)}</dt><dd>{safe(value)}</dd>" for name, value in rows)
+    return f'<section><h2>How this was measured</h2><dl class="facts">{inside}</dl></section>'
+
+
+def _resampling(settings: dict[str, Any]) -> str:
+    by_label = settings["n_resamples_by_label"]
+    return (
+        f"bootstrap over rows, {100 * settings['confidence']:g}%, "
+        f"{settings['n_resamples']:,} resamples ({by_label or 'none'} for means over labels)"
+    )

@@ -1,0 +1,152 @@
+"""The tables of the page, and what every piece of its markup needs: escaping and intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+from longtail.report.catalogue import CATALOGUE, GROUPS
+from longtail.report.measure import Measurement
+from longtail.report.slices import Label
+from longtail.report.summary import Report
+from longtail.report.table import count_range, interval_name, per_cent, printable
+
+__all__ = ["bins", "interval", "labels", "metrics", "safe"]
+
+
+def safe(text: object) -> str:
+    """Escaped, and without what a browser might obey or cannot show."""
+    return escape(printable(str(text)))
+
+
+def interval(m: Measurement, tag: str) -> str:
+    """The ends of a confidence interval as an element, or nothing."""
+    if m.low is None or m.high is None:
+        return ""
+    kind = ' class="ci"' if tag == "dd" else ""
+    return f"<{tag}{kind}>{per_cent(m.low)}&ndash;{per_cent(m.high)}</{tag}>"
+
+
+def metrics(report: Report) -> str:
+    """Every metric by k, with what it says."""
+    heads = ["metric", *(f"@{k}" for k in report.ks)]
+    present = [e for e in CATALOGUE if f"{e.symbol}@{report.ks[0]}" in report.metrics]
+    body = []
+    for group, heading in GROUPS.items():
+        entries = [e for e in present if e.group == group]
+        if entries:
+            body.append(f'<tr><th scope="colgroup" colspan="{len(heads)}">{heading}</th></tr>')
+        for e in entries:
+            found = [report.metrics[f"{e.symbol}@{k}"] for k in report.ks]
+            cells = "".join(f"<td>{per_cent(m.value)}{interval(m, 'small')}</td>" for m in found)
+            body.append(
+                f'<tr><th scope="row">{safe(e.symbol)}'
+                f'<small class="meaning">{safe(e.meaning)}</small></th>{cells}</tr>'
+            )
+    hint = "In per cent."
+    if any(m.low is not None for m in report.metrics.values()):
+        hint += f" Small: {interval_name(report)}."
+    meanings = "".join(f"<dt>{safe(e.symbol)}@k</dt><dd>{safe(e.meaning)}</dd>" for e in present)
+    return (
+        f'<section><h2>All metrics</h2><p class="hint">{hint}</p>'
+        f"{_table('All metrics', _head(heads), body)}"
+        '<details class="meanings"><summary>What each metric says</summary>'
+        f'<dl class="facts">{meanings}</dl></details></section>'
+    )
+
+
+def bins(report: Report) -> str:
+    """Labels by frequency, from head to tail."""
+    if not report.bins:
+        return ""
+    source = "training" if report.settings["bins_from"] == "train" else "test"
+    k = max(report.ks)
+    heads = [
+        "bin",
+        "labels",
+        f"{source} count",
+        "positives",
+        f"R@{k}",
+        f"coverage @{k}",
+        f"part of P@{k}",
+    ]
+    extra = ["positives", f"part of P@{k}"]
+    body = []
+    for b in report.bins:
+        cells = (
+            f"{b.n_labels:,}",
+            count_range(b.min_count, b.max_count),
+            f"{b.n_positives:,.0f}",
+            per_cent(b.recall[k]),
+            per_cent(b.coverage[k]),
+            per_cent(b.contribution[k]),
+        )
+        body.append(_row(b.name, heads, cells, extra))
+    return (
+        "<section><h2>Head to tail, in numbers</h2>"
+        f'<p class="hint">Labels by {source} frequency, in bins of about equal volume. In per '
+        "cent: the bin's positives found, its labels answered rightly at least once, and what it "
+        f"adds to precision.</p>{_table('Head to tail', _head(heads, extra), body)}</section>"
+    )
+
+
+def labels(report: Report) -> str:
+    """The labels behind most errors."""
+    lists = "".join(
+        f"<div><h3>{heading}</h3>{_label_table(heading, found)}</div>"
+        for heading, found in (
+            ("Most often missed", report.missed),
+            ("Most often wrongly answered", report.overpredicted),
+        )
+        if found
+    )
+    if not lists:
+        return ""
+    return (
+        f"<section><h2>Single labels at k = {max(report.ks)}</h2>"
+        '<p class="hint">How often each was true, answered, and both.</p>'
+        f'<div class="pair">{lists}</div></section>'
+    )
+
+
+def _label_table(caption: str, found: Sequence[Label]) -> str:
+    trained = found[0].train_count is not None
+    heads = ["label", *(["training"] if trained else []), "true", "answered", "right"]
+    extra = ["training"]
+    body = []
+    for label in found:
+        name = f"label {label.id}" if label.name is None else label.name
+        cells = [f"{v:,.0f}" for v in (label.positives, label.predicted, label.hits)]
+        if trained:
+            cells.insert(0, f"{label.train_count:,}")
+        body.append(_row(name, heads, cells, extra, kind="name"))
+    return _table(caption, _head(heads, extra), body)
+
+
+def _head(names: Sequence[str], extra: Sequence[str] = ()) -> str:
+    cells = "".join(f'<th scope="col"{_extra(name, extra)}>{safe(name)}</th>' for name in names)
+    return f"<tr>{cells}</tr>"
+
+
+def _row(
+    name: str, names: Sequence[str], cells: Sequence[str], extra: Sequence[str], kind: str = ""
+) -> str:
+    style = f' class="{kind}"' if kind else ""
+    inside = "".join(
+        f"<td{_extra(column, extra)}>{cell}</td>"
+        for column, cell in zip(names[1:], cells, strict=True)
+    )
+    return f'<tr><th scope="row"{style}><bdi>{safe(name)}</bdi></th>{inside}</tr>'
+
+
+def _extra(name: str, extra: Sequence[str]) -> str:
+    """Marks the columns that narrow screens leave out."""
+    return ' class="extra"' if name in extra else ""
+
+
+def _table(caption: str, head: str, body: Iterable[str]) -> str:
+    """A table that scrolls sideways within itself on narrow screens, by keyboard too."""
+    return (
+        f'<div class="scroll" role="region" aria-label="{safe(caption)}" tabindex="0">'
+        f"<table><thead>{head}</thead><tbody>{''.join(body)}</tbody></table></div>"
+    )

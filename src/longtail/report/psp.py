@@ -1,0 +1,160 @@
+"""What normalisation hides: propensity-scored precision as estimated, and as reported."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from longtail import metrics
+from longtail.metrics.propensity_scored import inverse_propensities
+from longtail.report.measure import as_ks
+from longtail.report.table import align, bullet, per_cent, printable
+
+__all__ = ["PSPDiagnostic", "PSPRow", "psp_diagnostic"]
+
+
+@dataclass(frozen=True)
+class PSPRow:
+    """PSP of one propensity model at one k.
+
+    ``unnormalised``: the estimate of P@k on complete labels. ``ideal``: the same for the ranking
+    that PSP likes best; ``normalised`` = unnormalised / ideal, what the literature reports.
+    ``complete``: P@k on complete labels, where known.
+    """
+
+    model: str
+    k: int
+    normalised: float
+    unnormalised: float
+    ideal: float
+    complete: float | None
+
+    @property
+    def is_impossible(self) -> bool:
+        """Whether the estimate of a precision exceeds 1."""
+        return self.unnormalised > 1.0
+
+
+@dataclass(frozen=True, repr=False)
+class PSPDiagnostic:
+    """Rows by model and k, and per model what it claims of the data.
+
+    ``implied_labels``: relevant labels a row, by model, if its propensities were right (mean of the
+    sum of 1/p over observed labels); ``observed_labels`` a row. ``warnings`` say in words what
+    contradicts itself.
+    """
+
+    rows: tuple[PSPRow, ...]
+    observed_labels: float
+    implied_labels: dict[str, float]
+    warnings: tuple[str, ...]
+
+    def __str__(self) -> str:
+        known = any(row.complete is not None for row in self.rows)
+        head = ["model", "k", "normalised", "unnormalised", "best possible"]
+        table = [head + ["P, complete labels"] * known]
+        for row in self.rows:
+            cells = [printable(row.model), str(row.k)]
+            cells += [per_cent(v) for v in (row.normalised, row.unnormalised, row.ideal)]
+            if known:
+                cells.append("" if row.complete is None else per_cent(row.complete))
+            table.append(cells)
+        lines = ["Propensity-scored precision, in per cent", align(table), ""]
+        lines.append(f"Labels a row: {self.observed_labels:.2f} observed")
+        for model, implied in self.implied_labels.items():
+            lines.append(f"  {implied:.2f} relevant according to {printable(model)}")
+        lines += [bullet(text) for text in self.warnings]
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return {
+            "rows": [asdict(row) for row in self.rows],
+            "observed_labels": self.observed_labels,
+            "implied_labels": dict(self.implied_labels),
+            "warnings": list(self.warnings),
+        }
+
+
+def psp_diagnostic(
+    Y_true: Any,
+    top: Any,
+    propensity: Any,
+    *,
+    k: int | Sequence[int] = (1, 3, 5),
+    Y_complete: Any = None,
+) -> PSPDiagnostic:
+    """Sets normalised against unnormalised PSP, for one or several propensity models.
+
+    If labels go missing as a model says, unnormalised PSP@k on observed labels is an unbiased
+    estimate of P@k on complete ones. A precision cannot exceed 1: an estimate above 1 on many rows
+    shows that the model is wrong. The literature divides by the best possible value, which hides
+    this (PfastreXML on Amazon-670K: 326% at k = 1 becomes 29.9%). The divisor is the same for
+    every ranking, so comparisons of models on one data set stand; their meaning does not.
+
+    ``propensity``: a fitted model, a vector, or a mapping from names to either. ``Y_complete``:
+    complete labels of the same rows, where some were queried; then the estimate can be checked.
+
+    >>> found = psp_diagnostic([[0], [1]], [[0.9, 0.1], [0.2, 0.8]], {"even": [0.5, 0.5]}, k=1)
+    >>> [(row.normalised, row.unnormalised) for row in found.rows]
+    [(1.0, 2.0)]
+    >>> found.warnings[0].startswith("even: ")
+    True
+
+    E. Schultheis, Addressing statistical and computational challenges in extreme multilabel
+    classification, doctoral thesis, Aalto University 2025, section 3.4 and table 3.1.
+    """
+    ks = as_ks(k)
+    models = propensity if isinstance(propensity, Mapping) else {_name(propensity): propensity}
+    if not models:
+        raise ValueError("propensity is an empty mapping: give at least one model")
+    matches = metrics.match(Y_true, top, max(ks))
+    complete = None
+    if Y_complete is not None:
+        truth = metrics.match(Y_complete, matches.top, max(ks))
+        complete = {k: metrics.precision_at_k(None, truth, k=k) for k in ks}
+    counts = matches.label_counts(ks[0]).positives
+    n_rows = max(matches.n_rows, 1)
+    rows, implied = [], {}
+    for name, model in models.items():
+        inverse = inverse_propensities(model, matches.n_labels)
+        implied[str(name)] = float(counts @ inverse) / n_rows
+        for k in ks:
+            terms = metrics.ps_precision_at_k.rows(None, matches, model, k=k)
+            assert terms.denominator is not None  # it is normalised
+            rows.append(
+                PSPRow(
+                    model=str(name),
+                    k=k,
+                    normalised=terms.value(),
+                    unnormalised=float(terms.numerator.sum()) / n_rows,
+                    ideal=float(terms.denominator.sum()) / n_rows,
+                    complete=None if complete is None else complete[k],
+                )
+            )
+    return PSPDiagnostic(
+        rows=tuple(rows),
+        observed_labels=float(counts.sum()) / n_rows,
+        implied_labels=implied,
+        warnings=tuple(_warnings(rows)),
+    )
+
+
+def _name(propensity: Any) -> str:
+    return type(propensity).__name__ if hasattr(propensity, "inverse_") else "given vector"
+
+
+def _warnings(rows: Sequence[PSPRow]) -> list[str]:
+    out = []
+    for model in dict.fromkeys(row.model for row in rows):
+        beyond = [row for row in rows if row.model == model and row.is_impossible]
+        if beyond:
+            shown = ", ".join(f"{100 * row.unnormalised:.1f}% at k = {row.k}" for row in beyond)
+            out.append(
+                f"{printable(model)}: unnormalised PSP is {shown}. A precision cannot exceed 100%: "
+                "these propensities do not fit the data."
+            )
+    return out

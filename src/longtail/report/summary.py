@@ -1,0 +1,98 @@
+"""``Report``: everything an evaluation found, as plain data, with its renderings."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from longtail.report.facts import Facts
+from longtail.report.measure import Measurement
+from longtail.report.slices import Bin, Label
+from longtail.report.trust import Note
+
+__all__ = ["Report"]
+
+
+@dataclass(frozen=True, repr=False)
+class Report:
+    """The result of ``longtail.evaluate``. Printing it gives a table; values are fractions.
+
+    ``metrics`` maps names such as ``P@1`` to a ``Measurement``; ``report["P@1"]`` is its value.
+    ``bins`` go from head to tail; ``missed`` and ``overpredicted`` list single labels;
+    ``propensity`` holds the constants behind propensity-scored numbers; ``warnings`` what not to
+    trust; ``settings`` how the intervals and bins were made.
+    """
+
+    title: str
+    ks: tuple[int, ...]
+    facts: Facts
+    metrics: dict[str, Measurement]
+    bins: tuple[Bin, ...]
+    missed: tuple[Label, ...]
+    overpredicted: tuple[Label, ...]
+    propensity: dict[str, Any] | None
+    warnings: tuple[Note, ...]
+    settings: dict[str, Any]
+
+    def __getitem__(self, name: str) -> float:
+        try:
+            return self.metrics[name].value
+        except KeyError:
+            known = ", ".join(self.metrics)
+            raise KeyError(f"this report has no {name!r}; it has {known}") from None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.metrics)
+
+    def __str__(self) -> str:
+        from longtail.report.table import text
+
+        return text(self)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        from longtail.report.page import fragment
+
+        return fragment(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values. ``metrics`` maps ``P@1`` to ``{"value": 0.8, "ci": [0.78, 0.82]}``."""
+        return {
+            "title": self.title,
+            "k": list(self.ks),
+            "metrics": {
+                name: {"value": m.value, "ci": None if m.low is None else [m.low, m.high]}
+                for name, m in self.metrics.items()
+            },
+            "bins": [_plain(asdict(b)) for b in self.bins],
+            "labels": {
+                "missed": [asdict(label) for label in self.missed],
+                "overpredicted": [asdict(label) for label in self.overpredicted],
+            },
+            "data": _plain(asdict(self.facts)),
+            "propensity": self.propensity,
+            "warnings": [_plain(asdict(note)) for note in self.warnings],
+            "settings": dict(self.settings),
+        }
+
+    def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
+        """A page without script or outside address; also written to ``path`` if one is given."""
+        from longtail.report.page import page
+
+        html = page(self)
+        if path is not None:
+            with open(path, "w", encoding="utf-8", newline="\n") as file:
+                file.write(html)
+        return html
+
+
+def _plain(value: Any) -> Any:
+    """JSON knows neither tuples nor keys that are numbers."""
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return value

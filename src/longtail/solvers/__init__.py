@@ -1,0 +1,9 @@
+"""How binary problems are solved: the options, and their way to the native solvers.
+
+The solvers themselves work on 16 labels at once and live in ``cpp/kernels`` (``lane_problem.h``
+shows the memory layout): dual coordinate descent, and Newton with conjugate gradients.
+"""
+
+from longtail.solvers.options import LOSSES, SOLVERS, SolverOptions
+
+__all__ = ["LOSSES", "SOLVERS", "SolverOptions"]

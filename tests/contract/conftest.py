@@ -1,0 +1,26 @@
+"""Every contract test runs once for every estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from contract_cases import CASES, Case, Problem, make_problem
+
+
+@pytest.fixture(params=CASES, ids=lambda case: case.name)
+def case(request: pytest.FixtureRequest) -> Case:
+    return request.param
+
+
+@pytest.fixture
+def make(case: Case) -> Callable[..., Any]:
+    """Builds an unfitted estimator, with a fixed seed where it takes one."""
+    seeded = {"random_state": 0} if "random_state" in case.make().get_params() else {}
+    return lambda **params: case.make(**{**seeded, **params})
+
+
+@pytest.fixture(scope="session")
+def problem() -> Problem:
+    return make_problem()

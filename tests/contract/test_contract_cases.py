@@ -1,0 +1,20 @@
+"""No ranker gets around the contract."""
+
+from __future__ import annotations
+
+import importlib
+
+from contract_cases import CASES
+
+from longtail.base import Ranker
+from longtail.models import TABLE
+
+
+def test_every_ranker_that_can_be_loaded_has_a_case() -> None:
+    covered = {type(case.make()) for case in CASES}
+    for home in TABLE.values():
+        module, _, name = home.partition(":")
+        cls = getattr(importlib.import_module(module), name)
+        if issubclass(cls, Ranker):
+            assert cls in covered, f"add {name} to contract_cases.CASES"
+    assert len({case.name for case in CASES}) == len(CASES)

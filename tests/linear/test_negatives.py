@@ -1,0 +1,152 @@
+"""Which rows a node trains on, and what its positives weigh."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from linear_cases import make_rows
+
+import longtail as lt
+from longtail.linear import xr_linear
+from longtail.linear.level import LevelProblem
+from longtail.linear.negatives import parent_rows
+
+
+class Spy:
+    """Records the problems that ``fit`` hands to the solver."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.problems: list[LevelProblem] = []
+        train = xr_linear.train_level
+
+        def record(X: Any, problem: LevelProblem, *args: Any, **kwargs: Any) -> Any:
+            self.problems.append(problem)
+            return train(X, problem, *args, **kwargs)
+
+        monkeypatch.setattr(xr_linear, "train_level", record)
+
+
+@pytest.fixture
+def spy(monkeypatch: pytest.MonkeyPatch) -> Spy:
+    return Spy(monkeypatch)
+
+
+def fitted(X: Any, Y: Any, *, extra_rows: Any = None, **params: Any) -> lt.XRLinear:
+    model = lt.XRLinear(tree=lt.LabelTree(level_sizes=[3, 8]), beam=2, **params)
+    return model.fit(X, Y, extra_rows=extra_rows)
+
+
+def support(matrix: sp.spmatrix) -> np.ndarray:
+    return matrix.toarray() != 0
+
+
+def test_teacher_forcing_sees_the_rows_of_the_parent(spy: Spy) -> None:
+    X, Y = make_rows(n_labels=40, unlabelled=10)
+    model = fitted(X, Y)
+    assert support(spy.problems[0].parents).all(), "the root sees every row"
+    for t in (1, 2):
+        expected = support(model.tree_.node_labels(Y, t - 1))
+        np.testing.assert_array_equal(support(spy.problems[t].parents), expected)
+
+
+@pytest.mark.parametrize("scheme", ["man", "tfn+man"])
+def test_matcher_aware_negatives_are_the_beam(spy: Spy, scheme: str) -> None:
+    X, Y = make_rows(n_labels=40, unlabelled=10)
+    model = fitted(X, Y, negatives=scheme)
+    for t in (1, 2):
+        rows = support(spy.problems[t].parents)
+        positives = support(model.tree_.node_labels(Y, t - 1))
+        assert rows[positives].all(), "positives are never dropped"
+        # The beam after level t - 1, from the same layers searched as a model of their own.
+        upper = lt.XRLinear(beam=2)
+        upper.tree_ = model.tree_
+        upper.n_features_in_, upper.n_labels_ = X.shape[1], model.tree_.level_sizes_[t - 1]
+        upper._set_layers(model.layers_[:t], np.arange(upper.n_labels_, dtype=np.int32))
+        reached = support(upper.predict_topk(X, k=2).to_csr(binary=True))
+        assert reached.sum(axis=1).max() == 2
+        np.testing.assert_array_equal(rows, positives | reached)
+        assert (rows & ~positives).any(), "the beam adds rows"
+
+
+def test_extra_rows_come_on_top(spy: Spy) -> None:
+    X, Y = make_rows(n_labels=40)
+    plain = fitted(X, Y)
+    outside = ~support(plain.tree_.node_labels(Y, 0))[:, plain.tree_.ancestors(0)[7]]
+    assert outside.sum() > 10
+    extra = np.zeros(Y.shape, np.float32)
+    extra[outside, 7] = -3.0  # any value that is not zero
+    model = fitted(X, Y, extra_rows=sp.csc_matrix(extra))
+    for t in (1, 2):
+        node = model.tree_.ancestors(t - 1)[7]
+        before, after = (support(spy.problems[i].parents) for i in (t, 3 + t))
+        assert not before[outside, node].any() and after[outside, node].all()
+        before[outside, node] = True
+        np.testing.assert_array_equal(after, before)
+    unlike = [
+        (a.to_csr(30) != b.to_csr(30)).nnz
+        for a, b in zip(plain.layers_, model.layers_, strict=True)
+    ]
+    assert unlike[0] == 0 and sum(unlike[1:]) > 0, "the problems below the root have changed"
+
+
+@pytest.mark.parametrize("leaf", [5, 1000])
+def test_extra_rows_of_another_shape_are_refused(leaf: int) -> None:
+    X, Y = make_rows()
+    model = lt.XRLinear(tree=lt.LabelTree(leaf=leaf))
+    for rows in (Y[:-1], Y[:, :-1], sp.csr_matrix((1, 1))):
+        with pytest.raises(ValueError, match=r"extra_rows must have the shape of Y, \(120, 24\)"):
+            model.fit(X, Y, extra_rows=rows)
+    with pytest.raises(ValueError, match="extra_rows holds NaN"):
+        model.fit(X, Y, extra_rows=np.full(Y.shape, np.nan))
+
+
+def test_unknown_scheme() -> None:
+    with pytest.raises(ValueError, match="negatives must be one of tfn, man"):
+        parent_rows("all", sp.csc_matrix((1, 1)), None, None)
+
+
+def test_relevance_of_the_exact_case(spy: Spy) -> None:
+    """Labels {0, 1, 5} under the pairs (0,1), (2,3), (4,5): R = (2, 0, 1), Rhat = (2/3, ., 1/3)."""
+    tree = lt.LabelTree(kind="given", hierarchy=[[0, 1], [2, 3], [4, 5]])
+    Y = sp.csr_matrix([[1, 1, 0, 0, 0, 1], [0, 0, 1, 0, 0, 0]], dtype=np.float32)
+    for weights, first in [("counts", [2.0, 1.0]), ("normalized", [2 / 3, 1 / 3])]:
+        spy.problems.clear()
+        lt.XRLinear(tree=tree, cost_weights=weights).fit(np.eye(2), Y)
+        problem = spy.problems[0]
+        relevance = sp.csc_matrix(
+            (problem.relevance, problem.positives.indices, problem.positives.indptr), shape=(2, 3)
+        ).toarray()
+        np.testing.assert_allclose(relevance, [[first[0], 0, first[1]], [0, 1, 0]], rtol=1e-6)
+        assert problem.negative_cost == 1.0
+        assert (problem.positives.data == 1).all(), "an inner node is positive or not"
+    last = spy.problems[1]
+    np.testing.assert_allclose(np.sort(last.relevance), [1 / 3, 1 / 3, 1 / 3, 1], rtol=1e-6)
+
+
+def test_cost_weights_multiply_the_cost_of_positives() -> None:
+    """One level, every row with two labels: normalised weights are 1/2, as positive_weight=1/2."""
+    X, _ = make_rows()
+    Y = sp.csr_matrix(np.eye(24)[np.arange(120) % 24] + np.eye(24)[(np.arange(120) + 1) % 24])
+    tree = lt.LabelTree(leaf=1000)
+    tight: Any = {"tree": tree, "tolerance": 1e-4, "max_iter": 10_000, "threshold": 0.0}
+    half = lt.XRLinear(positive_weight=0.5, **tight).fit(X, Y)
+    weighted = lt.XRLinear(cost_weights="normalized", **tight).fit(X, Y)
+    for a, b in zip(half.layers_, weighted.layers_, strict=True):
+        assert abs(a.to_csr(30) - b.to_csr(30)).max() < 1e-3
+    counted = lt.XRLinear(cost_weights="counts", **tight).fit(X, Y)
+    plain = lt.XRLinear(**tight).fit(X, Y)
+    assert abs(counted.layers_[0].to_csr(30) - plain.layers_[0].to_csr(30)).max() < 1e-3
+
+
+def test_soft_labels_are_weighed_once() -> None:
+    """For hinges a label value of 1/2 is a positive that costs half, with counts as without."""
+    X, Y = make_rows()
+    tight: Any = {"tolerance": 1e-4, "max_iter": 10_000, "threshold": 0.0}
+    tree = lt.LabelTree(leaf=1000)
+    half = lt.XRLinear(tree=tree, positive_weight=0.5, **tight).fit(X, Y).layers_[0].to_csr(30)
+    for weights in (None, "counts"):
+        soft = lt.XRLinear(tree=tree, cost_weights=weights, **tight).fit(X, Y * 0.5)
+        assert abs(soft.layers_[0].to_csr(30) - half).max() < 1e-3

@@ -1,0 +1,148 @@
+"""Input that breaks evaluators: nothing at all, more slots than labels, what must be refused."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import longtail as lt
+from longtail import TopK, metrics
+
+PLAIN = [
+    name
+    for name in metrics.__all__
+    if name.endswith("_at_k") and not name.startswith("ps_") and name != "confusion_at_k"
+]
+PROPENSITY_SCORED = [name for name in metrics.__all__ if name.startswith("ps_")]
+
+
+def call(name, Y, top, k, **options):
+    args = [np.ones(Y.shape[1])] if name in PROPENSITY_SCORED else []
+    return getattr(metrics, name)(Y, top, *args, k=k, **options)
+
+
+@pytest.mark.parametrize("name", PLAIN + PROPENSITY_SCORED)
+def test_nothing_to_evaluate_is_zero(name):
+    no_rows = call(name, sp.csr_matrix((0, 3)), TopK(np.empty((0, 2), int), np.empty((0, 2)), 3), 2)
+    assert no_rows == 0
+    no_labels = call(name, np.zeros((2, 0)), TopK([[-1], [-1]], [[-np.inf]] * 2, 0), 1)
+    assert no_labels == 0
+    no_answers = call(name, np.eye(3), TopK([[-1]] * 3, [[-np.inf]] * 3, 3), 1)
+    # Someone who answers nothing is wrong only about the positives, and right about the rest.
+    rest = {"hamming_loss_at_k": 1 / 3, "micro_balanced_accuracy_at_k": 0.5}
+    rest["macro_balanced_accuracy_at_k"] = 0.5
+    assert no_answers == pytest.approx(rest.get(name, 0))
+
+
+@pytest.mark.parametrize("name", PLAIN + PROPENSITY_SCORED)
+def test_k_beyond_the_labels_is_padding(name):
+    Y, scores = np.array([[1, 0, 1], [0, 0, 0]]), np.array([[0.1, 0.9, 0.5], [0.3, 0.2, 0.1]])
+    padded = TopK(
+        [[1, 2, 0, -1, -1], [0, 1, 2, -1, -1]], np.array([[3, 2, 1, -np.inf, -np.inf]] * 2), 3
+    )
+    values = [call(name, Y, top, 5) for top in (scores, padded, TopK.from_scores(scores, 3))]
+    assert values[0] == values[1] == values[2]
+    assert np.isfinite(values[0])
+
+
+def test_a_ranking_that_is_cut_off_is_refused_beyond_its_slots():
+    top = TopK([[0, 1]], [[0.9, 0.8]], n_labels=9)
+    with pytest.raises(ValueError, match="k is 5, but the ranking holds 2 labels a row"):
+        metrics.precision_at_k([[0]], top, k=5)
+    with pytest.raises(ValueError, match="predict with k=3 or more"):
+        metrics.precision_at_k(None, metrics.match([[0]], top), k=3)
+
+
+def test_a_ranking_that_ends_by_itself_is_not():
+    top = TopK([[0, -1]], [[0.9, -np.inf]], n_labels=9)
+    assert metrics.precision_at_k([[0]], top, k=5) == 0.2
+    sparse = sp.csr_matrix(([0.9], ([0], [0])), shape=(1, 9))
+    assert metrics.precision_at_k(None, metrics.match([[0]], sparse), k=5) == 0.2
+
+
+def test_stored_entries_of_sparse_scores_are_the_candidates():
+    scores = sp.csr_matrix(np.array([[0, -2.0, -1.0]]))
+    assert metrics.precision_at_k([[0]], scores, k=1) == 0
+    assert metrics.precision_at_k([[2]], scores, k=1) == 1
+
+
+def test_ties_go_to_the_smaller_label():
+    assert metrics.precision_at_k([[1]], np.ones((1, 4)), k=2) == 0.5
+    assert metrics.precision_at_k([[2]], np.ones((1, 4)), k=2) == 0
+
+
+def test_label_lists_take_their_width_from_the_ranking():
+    top = TopK([[5], [0]], [[1.0], [1.0]])
+    assert metrics.coverage_at_k([[0], [0]], top, k=1) == pytest.approx(1 / 6)
+    with pytest.raises(ValueError, match="label id 5, but Y_true has 2 labels"):
+        metrics.coverage_at_k(np.eye(2), top, k=1)
+
+
+@pytest.mark.parametrize(
+    ("Y", "top", "message"),
+    [
+        (np.eye(3), TopK([[0]], [[1.0]], 3), "3 rows but top has 1"),
+        (np.eye(3), np.eye(4), "Y_true has 3 labels, expected 4"),
+        (np.full((1, 2), 2.0), np.eye(2)[:1], "holds the value 2"),
+        (np.array([[np.nan, 1]]), np.eye(2)[:1], "NaN"),
+        (np.eye(2), np.array([[np.nan, 1], [0, 1]]), "scores holds NaN"),
+        (np.eye(2), np.ones(2), "TopK or a matrix of scores"),
+    ],
+)
+def test_bad_input_is_refused(Y, top, message):
+    with pytest.raises(ValueError, match=message):
+        metrics.precision_at_k(Y, top, k=1)
+
+
+@pytest.mark.parametrize("k", [0, -1])
+def test_bad_k_is_refused(k):
+    with pytest.raises(ValueError, match="at least 1"):
+        metrics.precision_at_k(np.eye(2), np.eye(2), k=k)
+    with pytest.raises(TypeError, match="whole number"):
+        metrics.precision_at_k(np.eye(2), np.eye(2), k=1.5)
+
+
+def test_unknown_options_are_refused():
+    with pytest.raises(ValueError, match="choose one of napkinxc, pecos"):
+        metrics.precision_at_k(np.eye(2), np.eye(2), k=1, compat="matlab")
+    with pytest.raises(ValueError, match="'all' or 'present'"):
+        metrics.macro_f1_at_k(np.eye(2), np.eye(2), k=1, labels="some")
+    with pytest.raises(TypeError):
+        metrics.precision_at_k(np.eye(2), np.eye(2), k=1, average="macro")
+
+
+@pytest.mark.parametrize(
+    ("p", "message"),
+    [
+        ([1.0, 2.0], "pass 1/q"),
+        ([1.0, 0.0], "lie in"),
+        ([1.0, np.nan], "lie in"),
+        ([1.0], "one propensity for each of the 2 labels"),
+        (SimpleNamespace(inverse_=[1.0, np.inf]), "finite"),
+        (SimpleNamespace(inverse_=[1.0, -1.0]), "not negative"),
+        (SimpleNamespace(fit=None), "not fitted"),
+    ],
+)
+def test_bad_propensities_are_refused(p, message):
+    with pytest.raises(ValueError, match=message):
+        metrics.ps_precision_at_k(np.eye(2), np.eye(2), p, k=1)
+
+
+def test_matches_belong_to_their_truth():
+    Y = sp.identity(2, format="csr")
+    m = metrics.match(Y, np.eye(2))
+    assert metrics.precision_at_k(Y, m, k=1) == metrics.precision_at_k(None, m, k=1) == 1
+    with pytest.raises(ValueError, match="another Y_true"):
+        metrics.precision_at_k(Y.copy(), m, k=1)
+
+
+def test_metrics_are_reached_from_the_package_and_keep_their_signature():
+    import inspect
+
+    assert lt.metrics.precision_at_k is metrics.precision_at_k
+    parameters = inspect.signature(metrics.ps_precision_at_k).parameters
+    assert list(parameters) == ["Y_true", "top", "p", "k", "normalize", "compat"]
+    assert all(getattr(metrics, name).__doc__ for name in metrics.__all__)

@@ -1,0 +1,61 @@
+"""Writes ``golden/v<format version>``: models as this version of the library saves them.
+
+Run it by hand when the format has a new version or there is a new kind of model, and commit what it
+adds. What is there is never written again: it stands for the files that people have.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+
+import longtail as lt
+from longtail.persist import State, save
+from longtail.persist.arrays import DTYPES
+from longtail.persist.manifest import VERSION
+
+FOLDER = Path(__file__).with_name("golden")
+
+# Small whole numbers: every sum is exact, so that predictions are the same bits on every machine.
+X = np.array([[2, 0, 1, 0], [0, 3, 0, 1], [1, 1, 0, 0], [0, 0, 4, 2], [1, 0, 0, 5]], np.float32)
+Y = [[0, 3], [1], [0, 1, 2], [], [3]]
+QUERIES = np.array([[1, 0, 0, 0], [0, 2, 0, 1], [0, 0, 0, 0], [1, 1, 1, 1]], np.float32)
+
+
+def models() -> dict[str, lt.Popularity | lt.NearestNeighbors]:
+    """Every estimator that can be saved, fitted."""
+    return {
+        "popularity": lt.Popularity().fit(X, Y),
+        "nearest-neighbors-dense": lt.NearestNeighbors(n_neighbors=3).fit(X, Y),
+        "nearest-neighbors-sparse": lt.NearestNeighbors(
+            n_neighbors=2, weights="uniform", normalize=False
+        ).fit(sp.csr_matrix(X), Y),
+    }
+
+
+def everything() -> State:
+    """A state that uses all of the format."""
+    arrays = {f"a{i}": np.arange(i + 2).astype(dtype) for i, dtype in enumerate(DTYPES)}
+    arrays["scalar"] = np.array(2.5)
+    arrays["none"] = np.zeros((0, 3), np.int32)
+    params = {"inf": np.inf, "low": -np.inf, "text": "Größe \u2603", "list": [1, [2.5, None, True]]}
+    inner = State("inner", {"x": 1}, {"b": np.ones((2, 2, 2), np.float32)})
+    return State("everything", params, arrays, {"label_names": ["a", "b"]}, {"part": inner})
+
+
+if __name__ == "__main__":
+    folder = FOLDER / f"v{VERSION}"
+    written = folder / "answers.json"
+    answers = json.loads(written.read_text()) if written.exists() else {}
+    for name, model in models().items():
+        if name not in answers:
+            model.save(folder / name)
+            top = model.predict_topk(QUERIES, k=3)
+            scores = [[repr(float(score)) for score in row] for row in top.scores]
+            answers[name] = {"indices": top.indices.tolist(), "scores": scores}
+    if not (folder / "everything").exists():
+        save(folder / "everything", everything())
+    written.write_text(json.dumps(answers, indent=1) + "\n")

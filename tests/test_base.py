@@ -1,0 +1,91 @@
+"""Parameters of nested estimators; what the contract tests cannot see in models without any."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import numpy as np
+import pytest
+
+import longtail as lt
+from longtail.base import Estimator
+
+
+class Inner(Estimator):
+    type_tag = "inner"
+
+    def __init__(self, *, alpha: float = 1.0) -> None:
+        self.alpha = alpha
+
+
+class Outer(Estimator):
+    type_tag = "outer"
+
+    def __init__(self, *, model: Any = None, depth: int = 3) -> None:
+        self.model = model
+        self.depth = depth
+
+
+def test_nested_parameters() -> None:
+    outer = Outer(model=Inner(alpha=2.0))
+    assert outer.get_params() == {"model": outer.model, "model__alpha": 2.0, "depth": 3}
+    outer.set_params(model__alpha=5.0, depth=4)
+    assert (outer.model.alpha, outer.depth) == (5.0, 4)
+    outer.set_params(model__alpha=7.0, model=Inner())  # the new model gets the new value
+    assert outer.model.alpha == 7.0
+    assert repr(outer) == "Outer(model=Inner(alpha=7.0), depth=4)"
+
+
+def test_nothing_is_set_if_a_name_is_unknown() -> None:
+    outer = Outer()
+    with pytest.raises(ValueError, match=r"no parameter 'deep': it has model, depth; did you mean"):
+        outer.set_params(depth=9, deep=1)
+    assert outer.depth == 3
+    with pytest.raises(ValueError, match="cannot set model__alpha: model of Outer is None"):
+        outer.set_params(model__alpha=1)
+    with pytest.raises(ValueError, match="Inner has no parameter 'beta': it has alpha"):
+        Outer(model=Inner()).set_params(model__beta=1)
+
+
+def test_unknown_parameters_suggest_the_known() -> None:
+    with pytest.raises(TypeError, match=r"'n_neighbours': .*did you mean 'n_neighbors'\?"):
+        lt.NearestNeighbors(n_neighbours=3)
+    with pytest.raises(TypeError, match="'n_neighbors': it has none"):
+        lt.Popularity(n_neighbors=3)
+
+
+class Rule(Estimator):
+    def __init__(self, metric: str, *, k: int = 5) -> None:
+        self.metric = metric
+        self.k = k
+
+
+def test_a_parameter_may_be_positional_where_it_says_so() -> None:
+    assert Rule("macro_f1", k=3).get_params() == {"metric": "macro_f1", "k": 3}
+    assert repr(Rule("macro_f1")) == "Rule(metric='macro_f1')"
+    with pytest.raises(TypeError, match="by name"):
+        Rule("macro_f1", 3)  # type: ignore[misc]
+
+
+def test_nested_estimators_are_cloned() -> None:
+    from sklearn.base import clone
+
+    outer = Outer(model=Inner(alpha=2.0))
+    twin = clone(outer)
+    assert twin.model is not outer.model and twin.model.alpha == 2.0
+
+
+def test_signature_is_that_of_init() -> None:
+    assert list(inspect.signature(Inner).parameters) == ["alpha"]
+
+
+def test_a_parameter_that_is_an_array() -> None:
+    assert "array" in repr(Inner(alpha=np.zeros(2)))  # type: ignore[arg-type]
+
+
+def test_not_every_estimator_can_be_loaded() -> None:
+    state = Inner(alpha=2.0)._get_state()
+    assert (state.type, state.params) == ("inner", {"alpha": 2.0})
+    with pytest.raises(NotImplementedError):
+        Inner._from_state(state)

@@ -1,0 +1,60 @@
+"""What the pages say about the package is true."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import longtail
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+REFERENCE = "\n".join(page.read_text(encoding="utf-8") for page in DOCS.glob("reference/*.md"))
+SOURCES = sorted((ROOT / "src" / "longtail").rglob("*.py"))
+
+
+def test_the_table_of_rooms_is_complete() -> None:
+    page = (DOCS / "architecture.md").read_text(encoding="utf-8")
+    table = page.partition("\n| room ")[2].partition("\n\n")[0]
+    listed = re.findall(r"^\| `(\w+)` +\|", table, re.MULTILINE)
+    package = ROOT / "src" / "longtail"
+    rooms = {path.relative_to(package).parts[0].removesuffix(".py") for path in SOURCES}
+    assert set(listed) == rooms - {"__init__"}
+
+
+@pytest.mark.parametrize("room", ["", "data", "metrics", "propensity", "report", "exceptions"])
+def test_every_public_name_is_in_the_reference(room: str) -> None:
+    module = importlib.import_module(f"longtail.{room}".rstrip("."))
+    names = list(longtail._HOME) if module is longtail else module.__all__
+    described = set(
+        re.findall(r"^\.\. auto(?:function|class):: (?:[\w.]+\.)?(\w+)$", REFERENCE, re.M)
+    )
+    for name in re.findall(r"^\.\. automodule:: ([\w.]+)\n(?!   :no-members:)", REFERENCE, re.M):
+        described.update(importlib.import_module(name).__all__)
+    assert not set(names) - described
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"])
+def test_links_between_files_lead_somewhere(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    for target in re.findall(r"\]\(([^)#:]+)\)", text):
+        assert (ROOT / target).exists(), f"{page} links to {target}, which does not exist"
+
+
+def test_importing_longtail_takes_less_than_half_a_second() -> None:
+    code = "import time; t = time.perf_counter(); import longtail; print(time.perf_counter() - t)"
+    runs = [
+        float(subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout)
+        for _ in range(3)  # the first one may have to read from a cold disk
+    ]
+    assert min(runs) < 0.5
+
+
+def test_no_file_has_a_name_that_says_nothing() -> None:
+    names = {path.stem for path in [*SOURCES, *(ROOT / "cpp").rglob("*.*")]}
+    assert not names & {"utils", "util", "common", "misc", "helpers"}

@@ -1,0 +1,148 @@
+"""The rooms of the house and who may import whom: one direction, checked by reading the source."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import longtail
+
+PACKAGE = Path(longtail.__file__).parent
+KERNELS = Path(__file__).parents[1] / "cpp" / "kernels"
+
+# From the ground up. A room may import those in the rows above it, and those before it in its row.
+TABLE = """
+exceptions _native _validation _progress
+data persist
+base propensity losses metrics features tree solvers
+augment codes decide calibrate
+baselines linear coded deep
+models ensemble distributed
+report audit tagger
+cli serve compat
+"""
+ROOMS = TABLE.split()
+FLOOR = {room: floor for floor, room in enumerate(ROOMS)}
+
+# Slow to import or optional: only inside the function that needs them.
+HEAVY = {"sklearn", "pandas", "polars", "pyarrow", "matplotlib", "torch", "transformers"}
+WEB = {"aiohttp", "django", "fastapi", "flask", "http.server", "starlette", "tornado", "uvicorn"}
+AT_HOME = {"torch": "deep", "transformers": "deep"}  # may be imported at the top of this room
+
+NAMED = re.compile(r"longtail\.(\w+)(\.\w+)*(:\w+)?")  # a module named in a string, to import later
+
+
+def room_of(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def imports(path: Path) -> Iterator[tuple[int, str]]:
+    """Every module that a file imports, anywhere in it, by its full name."""
+    package = ["longtail", *path.relative_to(PACKAGE).parts[:-1]]
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            module = ".".join([*base, *([node.module] if node.module else [])])
+            yield node.lineno, module
+            if module == "longtail":
+                yield from ((node.lineno, f"longtail.{alias.name}") for alias in node.names)
+        elif room_of(path) == "models":  # its table names every room: a model is loaded by its tag
+            continue
+        elif isinstance(node, ast.Constant) and NAMED.fullmatch(str(node.value)):
+            yield node.lineno, str(node.value).partition(":")[0]
+
+
+def top_level_imports(path: Path) -> Iterator[tuple[int, str]]:
+    """What runs when the module is imported: not the bodies of functions, not type checking."""
+    pending: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+            continue
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
+            continue
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
+            yield node.lineno, node.module
+        pending.extend(ast.iter_child_nodes(node))
+
+
+SOURCES = sorted(PACKAGE.rglob("*.py"))
+
+
+def test_every_room_has_its_place() -> None:
+    found = {room_of(path) for path in SOURCES} - {"__init__", "__main__"}
+    assert found <= set(ROOMS), f"give these a place in ROOMS: {sorted(found - set(ROOMS))}"
+    assert len(SOURCES) > 10
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_imports_go_one_way(path: Path) -> None:
+    room = room_of(path)
+    if room in ("__init__", "__main__"):
+        assert not [name for _, name in imports(path) if name.startswith("longtail.")]
+        return
+    for line, name in imports(path):
+        parts = name.split(".")
+        if parts[0] != "longtail" or len(parts) == 1 or parts[1] == room:
+            continue
+        if parts[1] == "_core":
+            assert room == "_native", f"{path}:{line}: only _native imports _core"
+        elif parts[1] in FLOOR:
+            assert FLOOR[parts[1]] < FLOOR[room], f"{path}:{line}: {room} may not import {parts[1]}"
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_heavy_packages_are_imported_where_they_are_used(path: Path) -> None:
+    for line, name in top_level_imports(path):
+        package = name.partition(".")[0]
+        if package in HEAVY | WEB or name in WEB:
+            assert AT_HOME.get(package) == room_of(path), f"{path}:{line}: import {name} lazily"
+
+
+def loaded_after(code: str) -> set[str]:
+    script = f"import sys\n{code}\nprint(*sorted(sys.modules), sep='\\n')"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    return set(done.stdout.split())
+
+
+def test_import_longtail_is_light() -> None:
+    loaded = loaded_after("import longtail")
+    assert "longtail" in loaded
+    assert not loaded & (HEAVY | WEB | {"numpy", "scipy"}), "names are loaded on first use"
+
+
+def test_public_names_are_light() -> None:
+    """Even when every public name is used: none of these is needed before it is called."""
+    code = "import longtail\nfor name in longtail._HOME: getattr(longtail, name)"
+    loaded = loaded_after(code)
+    assert {"numpy", "scipy.sparse"} <= loaded
+    assert not loaded & (HEAVY | WEB)
+
+
+def test_public_names_are_listed_and_found() -> None:
+    assert set(longtail._HOME) <= set(longtail.__all__) == set(dir(longtail))
+    for name in longtail._HOME:
+        assert getattr(longtail, name).__name__.endswith(name)
+    with pytest.raises(AttributeError, match="no attribute 'Popularty'"):
+        longtail.Popularty  # noqa: B018
+
+
+def test_kernels_know_no_python() -> None:
+    if not KERNELS.is_dir():
+        pytest.skip("the C++ sources are not here")
+    for path in sorted(KERNELS.iterdir()):
+        for line in path.read_text().splitlines():
+            if line.lstrip().startswith("#include"):
+                assert not re.search(r"Python\.h|nanobind|bindings/|pybind|numpy", line), path

@@ -1,0 +1,29 @@
+"""The table of type tags."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+
+import numpy as np
+
+import longtail as lt
+from longtail.base import Estimator
+from longtail.models import TABLE
+
+
+def test_every_tag_leads_to_its_class() -> None:
+    for tag, home in TABLE.items():
+        module, _, name = home.partition(":")
+        cls = getattr(importlib.import_module(module), name)
+        assert issubclass(cls, Estimator)
+        assert cls.type_tag == tag
+    assert list(TABLE) == sorted(TABLE)
+
+
+def test_what_is_not_a_ranker_is_saved_too(tmp_path: Path) -> None:
+    model = lt.JainPropensity(a=0.5, b=0.4).fit([[0], [0, 1], [0]])
+    model.save(tmp_path / "p")
+    found = lt.load(tmp_path / "p", verify=True)
+    assert found.get_params() == model.get_params()
+    np.testing.assert_array_equal(found.propensity_, model.propensity_)

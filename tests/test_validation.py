@@ -1,0 +1,123 @@
+"""The door: one canonical form for whatever comes in, without a copy where none is needed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from longtail._native import n_threads
+from longtail._validation import as_features, as_k, as_labels, as_seed
+
+small = hnp.arrays(
+    np.float32,
+    hnp.array_shapes(min_dims=2, max_dims=2, min_side=0, max_side=6),
+    elements=st.sampled_from([0, 0, 0, 1, -2.5, 7, 0.125]),
+)
+
+
+@given(dense=small)
+@settings(max_examples=100, deadline=None)
+def test_sparse_features_become_canonical(dense: np.ndarray) -> None:
+    for make in (sp.csr_matrix, sp.csr_array, sp.csc_matrix, sp.coo_matrix, sp.lil_matrix):
+        for dtype in (np.float32, np.float64, np.longdouble):
+            X = as_features(make(dense.astype(dtype)))
+            assert type(X) is sp.csr_matrix and X.dtype == np.float32
+            assert X.has_canonical_format
+            np.testing.assert_array_equal(X.toarray(), dense)
+
+
+def test_canonical_input_is_not_copied() -> None:
+    X = sp.random(5, 4, 0.5, "csr", np.float32, np.random.default_rng(0))
+    assert as_features(X) is X
+    array = sp.csr_array(X)
+    assert np.shares_memory(as_features(array).data, array.data)
+    dense = np.ones((3, 2), np.float32)
+    assert as_features(dense) is dense
+    Y = sp.csr_matrix(np.eye(3, dtype=np.float32))
+    assert as_labels(Y) is Y
+
+
+def test_small_integers_do_not_wrap_around() -> None:
+    rows, cols = np.zeros(300, int), np.zeros(300, int)
+    for dtype in (np.uint8, np.int8):
+        X = sp.coo_matrix((np.ones(300, dtype), (rows, cols)), shape=(1, 1))
+        assert as_features(X).toarray().tolist() == [[300]]
+    twice = sp.coo_matrix((np.ones(2, bool), ([0, 0], [0, 0])), shape=(1, 1))
+    with pytest.raises(ValueError, match=r"holds the value 2.*pass each label once"):
+        as_labels(twice)
+
+
+def test_sparse_frames_stay_sparse() -> None:
+    X = sp.eye(4, format="csr", dtype=np.float32)
+    found = as_features(pd.DataFrame.sparse.from_spmatrix(X))
+    assert sp.issparse(found) and (found != X).nnz == 0
+
+
+def test_missing_values_of_a_frame() -> None:
+    with pytest.raises((TypeError, ValueError), match="X"):
+        as_features(pd.DataFrame({"a": pd.array([1, None], "Int64")}))
+    with pytest.raises(ValueError, match="NaN"):
+        as_features(pd.DataFrame({"a": [1.0, None]}))
+
+
+@given(rows=st.lists(st.lists(st.integers(0, 20), max_size=5), max_size=8))
+@settings(max_examples=100, deadline=None)
+def test_label_lists(rows: list[list[int]]) -> None:
+    lengths = {len(row) for row in rows}
+    if len(lengths) == 1 and min(lengths) > 2 and max(max(row) for row in rows) <= 1:
+        with pytest.raises(ValueError, match="indicator"):
+            as_labels(rows)
+        return
+    Y = as_labels(rows)
+    assert Y.shape == (len(rows), max((i + 1 for row in rows for i in row), default=0))
+    assert Y.dtype == np.float32 and Y.has_canonical_format
+    found = [row.tolist() for row in np.split(Y.indices, Y.indptr[1:-1])] if rows else []
+    assert found == [sorted(set(row)) for row in rows]
+    assert as_labels(rows, n_labels=30).shape == (len(rows), 30)
+
+
+def test_label_lists_within_a_known_width() -> None:
+    with pytest.raises(ValueError, match=r"label id 3, but there are 3 labels \(0 to 2\)"):
+        as_labels([[0], [3]], n_labels=3)
+    with pytest.raises(ValueError, match="has 2 labels, expected 3"):
+        as_labels(np.eye(2), n_labels=3)
+    assert as_labels([[0.0, 2.0], [np.int64(1)]]).indices.tolist() == [0, 2, 1]
+
+
+def test_zeros_are_dropped_from_a_copy() -> None:
+    Y = sp.csr_matrix((np.array([1, 0, 0.5], np.float32), [0, 1, 2], [0, 2, 3]), shape=(2, 3))
+    assert as_labels(Y).nnz == 2
+    assert Y.nnz == 3
+
+
+@pytest.mark.parametrize("k", [1, np.int32(7), np.uint8(3)])
+def test_k(k: int) -> None:
+    assert as_k(k) == int(k) and type(as_k(k)) is int
+
+
+def test_seeds() -> None:
+    assert as_seed(5) == 5 and as_seed(np.uint64(2**64 - 1)) == 2**64 - 1
+    assert as_seed(None) != as_seed(None)
+    rng = np.random.default_rng(0)
+    assert as_seed(rng) != as_seed(rng)
+    assert as_seed(np.random.default_rng(0)) == as_seed(np.random.default_rng(0))
+    assert as_seed(np.random.RandomState(0)) == as_seed(np.random.RandomState(0))
+    for bad in (-1, 2**64):
+        with pytest.raises(ValueError, match="random_state must lie in"):
+            as_seed(bad)
+    for bad in ("1", 1.0, True):
+        with pytest.raises(TypeError, match="random_state must be"):
+            as_seed(bad)
+
+
+def test_threads() -> None:
+    assert n_threads(3) == 3 and n_threads(10**12) == 1024
+    assert n_threads(None) == n_threads(-1) >= n_threads(-(10**12)) == 1
+    for bad in (0, 1.0, True, "1"):
+        with pytest.raises((TypeError, ValueError), match="n_jobs"):
+            n_threads(bad)
