@@ -57,7 +57,6 @@ def test_other_scores_are_no_probabilities(params: dict[str, Any]) -> None:
         _ = model.fit(X, Y).predict_proba_topk
 
 
-@pytest.mark.xfail(strict=True, reason="dual descent knows no logistic loss; Newton will")
 def test_one_level_is_logistic_regression() -> None:
     """The model's log-loss is the smallest there is: scikit-learn's, with a regularised bias."""
     from sklearn.linear_model import LogisticRegression

@@ -80,7 +80,7 @@ class XRLinear(LinearRanker):
         cost_weights: str | None = None,
         negatives: str = "tfn",
         solver: str = "auto",
-        tolerance: float = 0.5,
+        tolerance: float | None = None,
         max_iter: int = 100,
         bias: float = 1.0,
         threshold: float = 0.1,

@@ -4,6 +4,6 @@ The solvers themselves work on 16 labels at once and live in ``cpp/kernels`` (``
 shows the memory layout): dual coordinate descent, and Newton with conjugate gradients.
 """
 
-from longtail.solvers.options import LOSSES, SOLVERS, SolverOptions
+from longtail.solvers.options import LOSSES, SOLVERS, STARTS, SolverOptions
 
-__all__ = ["LOSSES", "SOLVERS", "SolverOptions"]
+__all__ = ["LOSSES", "SOLVERS", "STARTS", "SolverOptions"]
