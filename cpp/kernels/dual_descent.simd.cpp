@@ -17,7 +17,7 @@
 #include <limits>
 
 #include "kernels/lane_problem.h"
-#include "kernels/lanes.h"
+#include "kernels/lane_rows.h"
 
 namespace lt::LT_ISA {
 
@@ -41,47 +41,6 @@ struct Scratch {
 int64_t round_up(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
 int64_t dual_scratch(const LaneRows& rows) { return round_up(rows.n_rows * kLanes * 4) + round_up(rows.n_rows * 4); }
-
-f32x16 dot(const LaneRows& rows, int64_t i, const float* weights, f32x16 start) {
-  const int32_t* f = rows.indices;
-  const float* x = rows.values;
-  int64_t p = rows.indptr[i];
-  const int64_t end = rows.indptr[i + 1];
-  f32x16 z0 = start, z1 = {}, z2 = {}, z3 = {};
-  for (; p + 4 <= end; p += 4) {
-    z0 += load(weights + f[p] * int64_t{kLanes}) * x[p];
-    z1 += load(weights + f[p + 1] * int64_t{kLanes}) * x[p + 1];
-    z2 += load(weights + f[p + 2] * int64_t{kLanes}) * x[p + 2];
-    z3 += load(weights + f[p + 3] * int64_t{kLanes}) * x[p + 3];
-  }
-  for (; p < end; ++p) z0 += load(weights + f[p] * int64_t{kLanes}) * x[p];
-  return (z0 + z1) + (z2 + z3);
-}
-
-void axpy(const LaneRows& rows, int64_t i, f32x16 step, float* weights) {
-  for (int64_t p = rows.indptr[i]; p < rows.indptr[i + 1]; ++p) {
-    float* w = weights + rows.indices[p] * int64_t{kLanes};
-    store(w, load(w) + step * rows.values[p]);
-  }
-}
-
-// Brings the next row near: its entries, its dual variables, and the weights of its rarest features. Entries are sorted
-// by falling frequency, so the last ones are those whose weights are likely to be far away.
-void prefetch_row(const LaneRows& rows, int64_t i, const float* alpha) {
-  const int64_t end = rows.indptr[i + 1];
-  for (int64_t p = rows.indptr[i]; p < end; p += 16) {
-    __builtin_prefetch(rows.indices + p);
-    __builtin_prefetch(rows.values + p);
-  }
-  __builtin_prefetch(alpha + i * kLanes, 1);
-}
-
-void prefetch_weights(const LaneRows& rows, int64_t i, const float* weights) {
-  constexpr int64_t kRare = 32;
-  const int64_t end = rows.indptr[i + 1];
-  const int64_t begin = end - rows.indptr[i] > kRare ? end - kRare : rows.indptr[i];
-  for (int64_t p = begin; p < end; ++p) __builtin_prefetch(weights + rows.indices[p] * int64_t{kLanes});
-}
 
 void solve_dual(const LaneRows& rows, const LaneTargets& targets, const SolverParams& params, uint64_t seed,
                 float* weights, void* memory, LaneStatus* status) {
@@ -126,9 +85,12 @@ void solve_dual(const LaneRows& rows, const LaneTargets& targets, const SolverPa
     f32x16 largest = splat(-inf), smallest = splat(inf);
     for (int64_t s = 0; s < n_awake; ++s) {
       const int64_t i = order[s];
-      if (s + 4 < n_awake) prefetch_row(rows, order[s + 4], scratch.alpha);
-      if (s + 1 < n_awake) prefetch_weights(rows, order[s + 1], weights);
-      const f32x16 z = dot(rows, i, weights, load(bias_weights) * bias);
+      if (s + 4 < n_awake) {
+        prefetch_row(rows, order[s + 4]);
+        __builtin_prefetch(scratch.alpha + order[s + 4] * int64_t{kLanes}, 1);
+      }
+      if (s + 1 < n_awake) prefetch_table<kLanes>(rows, order[s + 1], weights);
+      const f32x16 z = dot<kLanes>(rows, i, weights, load(bias_weights) * bias);
       const f32x16 a = load(scratch.alpha + i * kLanes);
       f32x16 sign = plain_sign, cost = plain_cost;
       const int32_t slot = targets.slot[i];
@@ -154,7 +116,7 @@ void solve_dual(const LaneRows& rows, const LaneTargets& targets, const SolverPa
       const f32x16 step = (moved - a) * sign;
       if (any(step != zero)) {
         store(scratch.alpha + i * kLanes, moved);
-        axpy(rows, i, step, weights);
+        axpy<kLanes>(rows, i, step, weights);
         store(bias_weights, load(bias_weights) + step * bias);
       }
     }
@@ -183,16 +145,14 @@ void solve_dual(const LaneRows& rows, const LaneTargets& targets, const SolverPa
 
 void harvest(float* weights, int64_t n_rows, int n_lanes, const float* cutoff, void* context,
              void (*keep)(void* context, int64_t f, int lane, float w)) {
-  const f32x16 zero = {};
-  f32x16 limit;
-  for (int lane = 0; lane < kLanes; ++lane) limit[lane] = cutoff[lane];
+  const f32x16 zero = {}, limit = load(cutoff);
   for (int64_t f = 0; f < n_rows; ++f) {
     const f32x16 w = load(weights + f * kLanes);
     const i32x16 used = w != zero;
     if (!any(used)) continue;
     if (any(used & ((w >= limit) | (w <= -limit))))
       for (int lane = 0; lane < n_lanes; ++lane)
-        if (w[lane] != 0 && (w[lane] >= limit[lane] || w[lane] <= -limit[lane])) keep(context, f, lane, w[lane]);
+        if (w[lane] != 0 && (w[lane] >= cutoff[lane] || w[lane] <= -cutoff[lane])) keep(context, f, lane, w[lane]);
     store(weights + f * kLanes, zero);
   }
 }
@@ -207,6 +167,6 @@ void lane_objective(const LaneRows& rows, const LaneTargets& targets, const Solv
                     const float* cutoff, double* objective);
 
 extern const LaneKernels lane_kernels;
-const LaneKernels lane_kernels = {dual_scratch, solve_dual, harvest, newton_scratch, solve_newton, lane_objective};
+const LaneKernels lane_kernels = {dual_scratch, solve_dual, newton_scratch, solve_newton, lane_objective, harvest};
 
 }  // namespace lt::LT_ISA

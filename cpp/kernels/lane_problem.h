@@ -70,10 +70,6 @@ struct LaneKernels {
   // Dual coordinate descent (squared hinge, hinge). `weights` (n_features + 1, 16), 64-byte aligned, zero at first.
   void (*solve_dual)(const LaneRows& rows, const LaneTargets& targets, const SolverParams& params, uint64_t seed,
                      float* weights, void* scratch, LaneStatus* status);
-  // Calls keep(context, f, lane, w) for every weight with |w| >= threshold, w != 0 and lane < n_lanes, in order of f,
-  // and sets all weights (n_rows, 16) to zero.
-  void (*harvest)(float* weights, int64_t n_rows, int n_lanes, const float* cutoff, void* context,
-                  void (*keep)(void* context, int64_t f, int lane, float w));
   int64_t (*newton_scratch)(const LaneRows& rows);
   // Newton's method (squared hinge, logistic, Huber hinge). `weights` as above; it fills in the starting point itself.
   void (*solve_newton)(const LaneRows& rows, const LaneTargets& targets, const SolverParams& params, float* weights,
@@ -81,6 +77,10 @@ struct LaneKernels {
   // Objective of every lane with the weights below its cutoff (in absolute value, bias included) taken as 0.
   void (*objective)(const LaneRows& rows, const LaneTargets& targets, const SolverParams& params, const float* weights,
                     const float* cutoff, double* objective);
+  // Calls keep(context, f, lane, w) for every weight with |w| >= cutoff[lane], w != 0 and lane < n_lanes, in order of
+  // f, and sets all weights (n_rows, 16) to zero. `cutoff` (16), 64-byte aligned.
+  void (*harvest)(float* weights, int64_t n_rows, int n_lanes, const float* cutoff, void* context,
+                  void (*keep)(void* context, int64_t f, int lane, float w));
 };
 
 LT_DECLARE(LaneKernels, lane_kernels)

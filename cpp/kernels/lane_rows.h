@@ -1,4 +1,4 @@
-// Sparse rows times a table of 16 floats per feature: the two inner loops of the primal solver.
+// Sparse rows times a table of 16 floats per feature: the inner loops of the solvers.
 // `kStride` is the distance in floats between the entries of two features. For *.simd.cpp files only.
 #pragma once
 
@@ -34,12 +34,24 @@ static inline void axpy(const LaneRows& rows, int64_t i, f32x16 step, float* tab
   }
 }
 
+// Bring a later row near: its entries, then the table entries of its rarest features. Entries are sorted by falling
+// frequency, so the last ones are those whose table entries are likely to be far away.
 static inline void prefetch_row(const LaneRows& rows, int64_t i) {
-  const int64_t p = rows.indptr[i];
-  __builtin_prefetch(rows.indices + p);
-  __builtin_prefetch(rows.indices + p + 16);
-  __builtin_prefetch(rows.values + p);
-  __builtin_prefetch(rows.values + p + 16);
+  const int64_t end = rows.indptr[i + 1];
+  for (int64_t p = rows.indptr[i]; p < end; p += 16) {
+    __builtin_prefetch(rows.indices + p);
+    __builtin_prefetch(rows.values + p);
+  }
+}
+
+template <int kStride>
+static inline void prefetch_table(const LaneRows& rows, int64_t i, const float* table) {
+  constexpr int64_t kRare = 32;
+  const int64_t end = rows.indptr[i + 1];
+  const int64_t begin = end - rows.indptr[i] > kRare ? end - kRare : rows.indptr[i];
+  for (int64_t p = begin; p < end; ++p)
+    for (int line = 0; line < kStride; line += kLanes)
+      __builtin_prefetch(table + rows.indices[p] * int64_t{kStride} + line);
 }
 
 // Sign and cost of a row in every lane.

@@ -219,7 +219,7 @@ void solve_block(const LevelData& data, const LevelParams& params, int64_t paren
     kernels.solve_newton(rows, targets, params.solver, weights, scratch, &status);
   }
 
-  float cutoff[kLanes];
+  alignas(64) float cutoff[kLanes];
   std::fill(cutoff, cutoff + kLanes, params.threshold);
   if (params.prune_budget >= 0) cutoffs_by_budget(rows, targets, params.solver, weights, params.prune_budget, cutoff);
   const float* bias_weights = weights + rows.n_features * kLanes;

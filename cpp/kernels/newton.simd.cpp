@@ -16,6 +16,7 @@ namespace lt::LT_ISA {
 namespace {
 
 constexpr double kSmallestImprovement = 1e-12;
+constexpr int kRefresh = 8;      // scores are computed anew every so many steps
 constexpr int kStallLimit = 20;  // steps in which neither the objective falls nor the gradient halves
 
 template <class L>
@@ -33,9 +34,9 @@ class Newton {
       const double rare = n_positive[lane] < n - n_positive[lane] ? n_positive[lane] : n - n_positive[lane];
       norm_at_zero_[lane] = marked_norm_[lane] = __builtin_sqrt(zero_sq[lane]);
       target_[lane] = norm_at_zero_[lane] * s_.params.tolerance * (rare > 1 ? rare : 1) / n;
-      if (s_.live[lane] && !(zero_sq[lane] > 0)) {  // zero is the optimum
+      if (s_.live[lane] && !(zero_sq[lane] > 0 && zero_sq[lane] < 1e300)) {
         s_.live[lane] = 0;
-        status_->converged[lane] = true;
+        status_->converged[lane] = zero_sq[lane] == 0;  // then zero is the optimum; else it overflowed
       }
     }
     start_point(s_, n_positive);
@@ -47,22 +48,25 @@ class Newton {
       if (iteration == s_.params.max_iter || !any(s_.live)) return;
       direction_.solve();
       list_moving_features();
-      score_changes();
+      score_changes(iteration % kRefresh == kRefresh - 1);
       move(line_search());
     }
   }
 
  private:
-  // Scores at the starting point, and the objective there.
+  // Scores at the starting point, and the objective there. A lane that would be better off at zero starts at zero:
+  // means that hardly differ are separated by enormous weights only.
   void first_scores() {
     const LaneRows& rows = s_.rows;
-    LaneSum loss, penalty;
+    LaneSum loss, penalty, at_zero;
     const f32x16 bias_start = load(s_.weights + s_.bias_at() * kLanes) * s_.params.bias;
     for (int64_t i = 0; i < rows.n_rows; ++i) {
+      if (i + 1 < rows.n_rows) prefetch_table<kLanes>(rows, i + 1, s_.weights);
       const f32x16 z = dot<kLanes>(rows, i, s_.weights, bias_start);
       const RowTarget target = row_target(s_.targets, i);
       store(s_.scores + i * kLanes, z);
       loss.add(target.cost * loss_.value(z, target.sign));
+      at_zero.add(target.cost * loss_.value(f32x16{}, target.sign));
       s_.awake[i] = static_cast<int32_t>(i);
       s_.asleep[i] = 0;
     }
@@ -73,7 +77,17 @@ class Newton {
       store(s_.step + f * kLanes, f32x16{});
       if (s_.supported[f]) penalty.add(s_.penalty_of(f).value(w));
     }
-    for (int lane = 0; lane < kLanes; ++lane) s_.objective[lane] = loss[lane] + penalty[lane];
+    i32x16 worse = {};
+    for (int lane = 0; lane < kLanes; ++lane) {
+      s_.objective[lane] = loss[lane] + penalty[lane];
+      if (s_.objective[lane] <= at_zero[lane] || s_.params.max_iter == 0) continue;
+      s_.objective[lane] = at_zero[lane];
+      worse[lane] = -1;
+    }
+    if (!any(worse)) return;
+    auto reset = [worse](float* p) { store(p, worse ? f32x16{} : load(p)); };
+    for (int64_t f = 0; f <= rows.n_features; ++f) reset(s_.weights + f * kLanes);
+    for (int64_t i = 0; i < rows.n_rows; ++i) reset(s_.scores + i * kLanes);
   }
 
   void judge_gradient(int lane, double norm) {
@@ -107,8 +121,9 @@ class Newton {
 
   // Change of the score of every row that could be touched by a step of length up to 1. A row that is negative in every
   // lane sleeps if even |x| |s| added to its score leaves it beyond the margin; what the steps could have added since
-  // it fell asleep is |x| reach_ + drift_ (features and bias), subtracted in advance from its stored score.
-  void score_changes() {
+  // it fell asleep is |x| reach_ + drift_ (features and bias), subtracted in advance from its stored score. Scores are
+  // sums of such changes: `refresh` computes them anew, before the rounding of many steps adds up.
+  void score_changes(bool refresh) {
     const LaneRows& rows = s_.rows;
     const int64_t bias_at = s_.bias_at() * kLanes;
     const f32x16 bias_weight = load(s_.weights + bias_at) * s_.params.bias;
@@ -116,22 +131,24 @@ class Newton {
     for (int lane = 0; lane < kLanes; ++lane) step_norm_[lane] = static_cast<float>(__builtin_sqrt(ss_[lane]) * 1.0001);
     s_.n_awake = 0;
     for (int64_t i = 0; i < rows.n_rows; ++i) {
-      float* score = s_.scores + i * kLanes;
-      if (L::kSleeps && s_.targets.slot[i] < 0) {
-        const float norm = __builtin_sqrtf(rows.sq_norms[i]);
-        const f32x16 now = s_.asleep[i] ? load(score) + norm * reach_ + drift_ : load(score);
-        const f32x16 highest = now + max(norm * step_norm_ + bias_step_, f32x16{});
-        if (all((highest < -1.0001f) | ~s_.live)) {
-          if (!s_.asleep[i]) store(score, load(score) - norm * reach_ - drift_);
-          s_.asleep[i] = 1;
-          continue;
-        }
-        if (s_.asleep[i]) store(score, dot<kLanes>(rows, i, s_.weights, bias_weight));
-        s_.asleep[i] = 0;
-      }
+      if (L::kSleeps && s_.targets.slot[i] < 0 && sleeps_on(i)) continue;
+      if (s_.asleep[i] || refresh) store(s_.scores + i * kLanes, dot<kLanes>(rows, i, s_.weights, bias_weight));
+      s_.asleep[i] = 0;
+      if (i + 1 < rows.n_rows) prefetch_table<kLanes>(rows, i + 1, s_.step);
       store(s_.moves + s_.n_awake * kLanes, dot<kLanes>(rows, i, s_.step, bias_step_));
       s_.awake[s_.n_awake++] = static_cast<int32_t>(i);
     }
+  }
+
+  bool sleeps_on(int64_t i) {
+    float* score = s_.scores + i * kLanes;
+    const float norm = __builtin_sqrtf(s_.rows.sq_norms[i]);
+    const f32x16 since = norm * reach_ + drift_, stored = load(score), now = s_.asleep[i] ? stored + since : stored;
+    const f32x16 highest = now + max(norm * step_norm_ + bias_step_, f32x16{});
+    if (!all((highest < -1.0001f) | ~s_.live)) return false;
+    if (!s_.asleep[i]) store(score, stored - since);
+    s_.asleep[i] = 1;
+    return true;
   }
 
   // Penalty at w + t s less penalty at w, and its slope in t at both ends.
@@ -252,7 +269,10 @@ void solve_newton(const LaneRows& rows, const LaneTargets& targets, const Solver
   state.params = params;
   state.weights = weights;
   state.penalty = {params.l2, params.l1, params.smoothing};
-  if (params.regularize_bias) state.bias_penalty = state.penalty;
+  if (params.regularize_bias)
+    state.bias_penalty = state.penalty;
+  else
+    state.bias_damping = 0.01f * (params.l2 + params.l1);
   for (int lane = 0; lane < kLanes; ++lane) {
     state.live[lane] = lane < targets.n_lanes && rows.n_rows > 0 ? -1 : 0;
     status->iterations[lane] = 0;

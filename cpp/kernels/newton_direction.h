@@ -12,6 +12,7 @@
 #include "kernels/newton_state.h"
 
 namespace lt::LT_ISA {
+namespace {  // nothing of this file is shared between instruction sets
 
 template <class L>
 class Direction {
@@ -66,7 +67,7 @@ class Direction {
         const int64_t f = s_.active_features[k], at = f * kLanes;
         f32x16 d = load(s_.residual + at) * load(s_.preconditioner + at) + back * load(s_.search + 2 * at);
         d = running ? d : f32x16{};
-        const f32x16 product = s_.penalty_of(f).curvature(load(s_.weights + at)) * d;
+        const f32x16 product = s_.penalty_hessian(f, load(s_.weights + at)) * d;
         store(s_.search + 2 * at, d);
         store(s_.search + 2 * at + kLanes, product);
         next_dd.add(product * d);
@@ -113,14 +114,14 @@ class Direction {
     const LaneRows& rows = s_.rows;
     for (int64_t k = 0; k < s_.n_active_features; ++k) {
       const int64_t f = s_.active_features[k], at = f * kLanes;
-      const f32x16 w = load(s_.weights + at), curvature = s_.penalty_of(f).curvature(w);
-      store(s_.residual + at, -curvature * w);
-      store(s_.preconditioner + at, curvature);
+      const f32x16 w = load(s_.weights + at);
+      store(s_.residual + at, -s_.penalty_of(f).slope(w));
+      store(s_.preconditioner + at, s_.penalty_hessian(f, w));
     }
     LaneSum bias_slope, bias_curvature;
     for (int64_t k = 0; k < s_.n_active; ++k) {
       const int64_t i = s_.active[k];
-      if (k + 2 < s_.n_active) prefetch_row(rows, s_.active[k + 2]);
+      if (k + 4 < s_.n_active) prefetch_row(rows, s_.active[k + 4]);
       const f32x16 slope = load(s_.moves + k * kLanes), curvature = load(s_.curvature + k * kLanes);
       for (int64_t p = rows.indptr[i]; p < rows.indptr[i + 1]; ++p) {
         const int64_t at = rows.indices[p] * int64_t{kLanes};
@@ -148,7 +149,7 @@ class Direction {
       const int64_t f = s_.active_features[k], at = f * kLanes;
       const f32x16 r = load(s_.residual + at);
       const f32x16 inverse = 1.0f / (0.99f + 0.01f * load(s_.preconditioner + at)), d = r * inverse;
-      const f32x16 product = s_.penalty_of(f).curvature(load(s_.weights + at)) * d;
+      const f32x16 product = s_.penalty_hessian(f, load(s_.weights + at)) * d;
       store(s_.preconditioner + at, inverse);
       store(s_.step + at, f32x16{});
       store(s_.search + 2 * at, d);
@@ -176,7 +177,8 @@ class Direction {
     LaneSum dhd, bias_sum;
     for (int64_t k = 0; k < s_.n_active; ++k) {
       const int64_t i = s_.active[k];
-      if (k + 2 < s_.n_active) prefetch_row(rows, s_.active[k + 2]);
+      if (k + 4 < s_.n_active) prefetch_row(rows, s_.active[k + 4]);
+      if (k + 1 < s_.n_active) prefetch_table<2 * kLanes>(rows, s_.active[k + 1], s_.search);
       const f32x16 t = dot<2 * kLanes>(rows, i, s_.search, bias_start);
       const f32x16 u = load(s_.curvature + k * kLanes) * t;
       axpy<2 * kLanes>(rows, i, u, s_.search + kLanes);
@@ -194,4 +196,5 @@ class Direction {
   LaneSum zr_, dd_, idle_zr_;  // zr = g M^-1 g, dd = d P d of the first direction
 };
 
+}  // namespace
 }  // namespace lt::LT_ISA

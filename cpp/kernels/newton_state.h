@@ -31,6 +31,7 @@ struct NewtonState {
   LaneTargets targets;
   SolverParams params;
   Penalty penalty, bias_penalty;
+  float bias_damping = 0;
   i32x16 live = {};  // lanes still being solved
   double objective[kLanes];
 
@@ -57,6 +58,11 @@ struct NewtonState {
 
   int64_t bias_at() const { return rows.n_features; }
   const Penalty& penalty_of(int64_t f) const { return f == bias_at() ? bias_penalty : penalty; }
+  // The penalty's part of the Hessian. A bias without penalty gets a little: where every row is far from the margin
+  // nothing else holds it, and the Newton step would be without bound.
+  f32x16 penalty_hessian(int64_t f, f32x16 w) const {
+    return f == bias_at() ? bias_penalty.curvature(w) + bias_damping : penalty.curvature(w);
+  }
 };
 
 class Carver {

@@ -65,6 +65,7 @@ def path(tmp_path_factory):
 
 @given(texts(), st.sampled_from([True, "infer"]), st.integers(1, 3))
 @example(b"1 1 1\n0 0:1e400\n", True, 1)
+@example(b"1 1 1\n0 0:1e-9999999999\n", True, 1)
 @example(b"1 1 1\n \r \n", True, 1)
 @settings(max_examples=400, deadline=None)
 def test_text_format(path, text, header, n_jobs):

@@ -23,6 +23,9 @@ class Refused(Exception):
 def nearest_float32(text: bytes | str) -> np.float32:
     """The float32 nearest to a decimal number, ties to even, by exact arithmetic."""
     text = text.decode() if isinstance(text, bytes) else text
+    mantissa, _, exponent = text.lower().partition("e")
+    if exponent and abs(int(exponent)) > 9999:  # as large or small as that, without a billion zeros
+        text = f"{mantissa}e{9999 if int(exponent) > 0 else -9999}"
     exact = Fraction(text)
     with np.errstate(over="ignore"):
         guess = np.float32(float(text))

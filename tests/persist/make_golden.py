@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 import longtail as lt
+from longtail.base import Ranker
 from longtail.persist import State, save
 from longtail.persist.arrays import DTYPES
 from longtail.persist.manifest import VERSION
@@ -22,17 +23,23 @@ FOLDER = Path(__file__).with_name("golden")
 # Small whole numbers: every sum is exact, so that predictions are the same bits on every machine.
 X = np.array([[2, 0, 1, 0], [0, 3, 0, 1], [1, 1, 0, 0], [0, 0, 4, 2], [1, 0, 0, 5]], np.float32)
 Y = [[0, 3], [1], [0, 1, 2], [], [3]]
+# Solvers sum fractions: the last bits of a weight depend on the instructions of the machine.
+EXACT = ("popularity", "nearest-neighbors-dense", "nearest-neighbors-sparse")
 QUERIES = np.array([[1, 0, 0, 0], [0, 2, 0, 1], [0, 0, 0, 0], [1, 1, 1, 1]], np.float32)
 
 
-def models() -> dict[str, lt.Popularity | lt.NearestNeighbors]:
+def models() -> dict[str, Ranker]:
     """Every estimator that can be saved, fitted."""
+    xr_linear = lt.XRLinear(tree=lt.LabelTree(level_sizes=[2])).fit(X, Y)
     return {
         "popularity": lt.Popularity().fit(X, Y),
         "nearest-neighbors-dense": lt.NearestNeighbors(n_neighbors=3).fit(X, Y),
         "nearest-neighbors-sparse": lt.NearestNeighbors(
             n_neighbors=2, weights="uniform", normalize=False
         ).fit(sp.csr_matrix(X), Y),
+        "one-vs-all": lt.OneVsAll().fit(X, Y),
+        "xr-linear": xr_linear,
+        "ensemble": lt.Ensemble.of([xr_linear, lt.Popularity().fit(X, Y)]),
     }
 
 

@@ -35,7 +35,8 @@ def test_old_models_answer_as_they_did(folder: Path, name: str, mmap: bool) -> N
     expected = json.loads((folder / "answers.json").read_text())[name]
     top = model.predict_topk(make_golden.QUERIES, k=3)
     np.testing.assert_array_equal(top.indices, expected["indices"])
-    np.testing.assert_array_equal(top.scores, np.array(expected["scores"], dtype=float))
+    scores = np.array(expected["scores"], dtype=float)
+    np.testing.assert_allclose(top.scores, scores, rtol=0 if name in make_golden.EXACT else 1e-5)
 
 
 def test_all_of_version_1() -> None:
@@ -51,7 +52,7 @@ def test_every_kind_of_ranker_has_a_golden_file() -> None:
             assert tag in golden, f"add {name} to make_golden.py and run it"
 
 
-@pytest.mark.parametrize("name", [*make_golden.models(), "everything"])
+@pytest.mark.parametrize("name", [*make_golden.EXACT, "everything"])
 def test_the_same_bytes_are_written_today(name: str, tmp_path: Path) -> None:
     """Saving is a function of the state: the golden files of this version come out again."""
     if name == "everything":

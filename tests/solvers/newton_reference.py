@@ -113,11 +113,15 @@ class Problem:
         return out if self.regularize_bias else np.append(out[:-1], 0.0)
 
     def gradient(self, w: np.ndarray) -> np.ndarray:
-        return self.curvature(w) * w + self.rows.T @ (self.cost * self.losses(self.rows @ w)[1])
+        out: np.ndarray = self.curvature(w) * w + self.rows.T @ (
+            self.cost * self.losses(self.rows @ w)[1]
+        )
+        return out
 
     def hessian(self, w: np.ndarray) -> np.ndarray:
         weighted = (self.cost * self.losses(self.rows @ w)[2])[:, None] * self.rows
-        return np.diag(self.curvature(w)) + self.rows.T @ weighted
+        out: np.ndarray = np.diag(self.curvature(w)) + self.rows.T @ weighted
+        return out
 
     def tolerance(self, tolerance: float) -> float:
         """Norm that the gradient must reach."""

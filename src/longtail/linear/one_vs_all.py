@@ -23,9 +23,9 @@ __all__ = ["OneVsAll"]
 class OneVsAll(LinearRanker):
     """One linear classifier per label (DiSMEC; Babbar and Schölkopf 2017, Schultheis 2022).
 
-    For every label, ``min_w 1/2 |w|^2 + sum_i C_i loss(y_i w.x_i)`` over all rows, weights below
-    ``threshold`` dropped. The most accurate of the linear models, and the slowest to train; prefer
-    ``XRLinear`` beyond some ten thousand labels.
+    For every label, ``min_w 1/2 |w|^2 + l1 sum_f |w_f| + sum_i C_i loss(y_i w.x_i)`` over all rows,
+    weights below ``threshold`` dropped. The most accurate of the linear models, and the slowest to
+    train; prefer ``XRLinear`` beyond some ten thousand labels.
 
     Parameters
     ----------
@@ -33,13 +33,17 @@ class OneVsAll(LinearRanker):
     C : cost of an error, against the regulariser
     positive_weight, negative_weight : multiply the cost of a label's positives and negatives; a
         number, or one per label
-    solver : "dual" (coordinate descent), "newton", or "auto": the faster one for the loss
-    tolerance, max_iter : when to stop; the weights move little below the default tolerance
+    l1 : weight of the absolute values, which are rounded off below ``smoothing``; so is the
+        Huber hinge
+    solver : "dual" (coordinate descent), "newton", or "auto": the dual where it can, being faster
+    tolerance, max_iter : when to stop (``longtail.solvers.SolverOptions``); the weights move little
+        below the default tolerance
     bias : value of the constant feature, 0 for none; its weight is regularised like the others
-    threshold : weights smaller than this are dropped
-    prune_budget : instead, drop as many as raise a label's objective by at most this share
-    regularize_bias, l1, start : Newton only: a free bias, a smoothed L1 term, the starting point
-        ("mean_separating" as in DiSMEC++, "zero", "negative_bias", "negative_mean")
+        unless ``regularize_bias`` is False
+    threshold : weights smaller than this are dropped; or give ``prune_budget``, by how much of
+        itself dropping weights may raise the objective of a label (0.01: by one per cent)
+    start : where Newton begins: "mean_separating" (as DiSMEC++), "zero", "negative_bias",
+        "negative_mean"; the optimum is the same
     normalize : scale rows to unit length, before the bias is appended
     random_state, n_jobs : the same seed gives the same bits for any number of threads
 
@@ -60,14 +64,15 @@ class OneVsAll(LinearRanker):
         C: float = 1.0,
         positive_weight: Any = 1.0,
         negative_weight: Any = 1.0,
+        l1: float = 0.0,
+        smoothing: float = 0.1,
         solver: str = "auto",
         tolerance: float | None = None,
         max_iter: int = 100,
         bias: float = 1.0,
+        regularize_bias: bool = True,
         threshold: float = 0.01,
         prune_budget: float | None = None,
-        regularize_bias: bool = True,
-        l1: float = 0.0,
         start: str = "mean_separating",
         normalize: bool = True,
         random_state: Any = 0,
@@ -77,14 +82,15 @@ class OneVsAll(LinearRanker):
         self.C = C
         self.positive_weight = positive_weight
         self.negative_weight = negative_weight
+        self.l1 = l1
+        self.smoothing = smoothing
         self.solver = solver
         self.tolerance = tolerance
         self.max_iter = max_iter
         self.bias = bias
+        self.regularize_bias = regularize_bias
         self.threshold = threshold
         self.prune_budget = prune_budget
-        self.regularize_bias = regularize_bias
-        self.l1 = l1
         self.start = start
         self.normalize = normalize
         self.random_state = random_state
@@ -100,9 +106,10 @@ class OneVsAll(LinearRanker):
             max_iter=self.max_iter,
             bias=self.bias,
             threshold=self.threshold,
-            prune_budget=self.prune_budget,
             regularize_bias=self.regularize_bias,
             l1=self.l1,
+            smoothing=self.smoothing,
+            prune_budget=self.prune_budget,
             start=self.start,
         )
         check_cost(self.C)
