@@ -61,7 +61,9 @@ def test_the_default_tree_is_pifa_then_balanced_2_means(problem):
     assert tree.level_sizes_ == [4, 16, 120]
     order, counts = cluster_order(Z, shape, seed=7), Y.getnnz(axis=0)
     clusters = np.split(order, tree.child_ptr_[-1][1:-1])
-    frequent_first = [sorted(cluster, key=lambda label: (-counts[label], label)) for cluster in clusters]
+    frequent_first = [
+        sorted(cluster, key=lambda label: (-counts[label], label)) for cluster in clusters
+    ]
     assert np.array_equal(tree.label_of_leaf_, np.concatenate(frequent_first))
     assert np.ptp(np.diff(tree.child_ptr_[-1])) <= 1
     plain = lt.LabelTree(leaf=10, branching=4, random_state=7, normalize_label_rows=False).fit(X, Y)

@@ -20,6 +20,7 @@ import fcntl
 import logging
 import os
 import stat
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -39,6 +40,7 @@ from longtail.persist.siblings import (
 __all__ = ["Staging", "in_motion", "open_directory", "replacing", "sync"]
 
 _log = logging.getLogger(__name__)
+_PATIENCE = 60.0  # seconds to wait for another save
 _OCCUPIED = {errno.ENOTEMPTY, errno.EEXIST}
 _OPEN_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
@@ -234,19 +236,33 @@ def _set_aside(target: str) -> Iterator[None]:
     kept = sibling(target, ".old")
     manifest = open_manifest(target)
     try:
-        lock(manifest)  # so that nobody sweeps it away before its successor is in place
-        with contextlib.suppress(FileNotFoundError):  # another save moved it first
+        # Its lock comes first: of two saves only one moves it, and nobody sweeps it away, or puts
+        # half of it back, before its successor is in place.
+        _wait_for(manifest, target)
+        moved = current(manifest, target)
+        if moved:
             os.rename(target, kept)
         try:
             yield
         except BaseException:
             try:
-                os.rename(kept, target)
+                if moved:
+                    os.rename(kept, target)
             except OSError as error:
                 if error.errno in _OCCUPIED:  # by its successor: the failure came later
                     empty(kept)
             raise
-        empty(kept)
+        if moved:
+            empty(kept)
     finally:
         os.close(manifest)
         _remove_empty(kept)
+
+
+def _wait_for(manifest: int, target: str) -> None:
+    """Locks the manifest; whoever else holds it is about to finish a save of the same model."""
+    deadline = time.monotonic() + _PATIENCE
+    while lock(manifest) is False:
+        if time.monotonic() > deadline:
+            raise OSError(errno.EBUSY, "another save of the model does not end", target)
+        time.sleep(0.001)

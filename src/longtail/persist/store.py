@@ -15,7 +15,7 @@ from longtail.persist.state import State
 __all__ = ["load", "save"]
 
 _LARGEST_MANIFEST = 1 << 30
-_ATTEMPTS = 20
+_PATIENCE = 5.0  # seconds to wait for a save that is replacing what we read
 
 
 def save(path: str | os.PathLike[str], state: State, *, overwrite: bool = False) -> None:
@@ -61,25 +61,26 @@ def load(path: str | os.PathLike[str], *, mmap: bool = True, verify: bool = Fals
     which file and why, if it is not a model, or one that is truncated, altered, or of a newer
     format.
     """
-    for attempt in range(1, _ATTEMPTS + 1):
+    deadline = time.monotonic() + _PATIENCE
+    while True:
         try:
             directory = open_directory(path)
         except FileNotFoundError:
             # Without exchange there are moments, between two renames, when nothing is there.
-            if attempt == _ATTEMPTS or not in_motion(path):
+            if time.monotonic() > deadline or not in_motion(path):
                 raise
-            time.sleep(0.001 * attempt)
+            time.sleep(0.001)
             continue
         except NotADirectoryError:
             raise ModelFormatError(f"{os.fspath(path)} is a file; a model is a directory") from None
         try:
             return _load(directory, mmap, verify)
         except ModelFormatError as error:
-            if attempt == _ATTEMPTS or not _replaced(path, directory):
+            if time.monotonic() > deadline or not _replaced(path, directory):
                 raise ModelFormatError(f"cannot load {os.fspath(path)}: {error}") from None
+            time.sleep(0.001)
         finally:
             os.close(directory)
-    raise AssertionError("not reached")
 
 
 def _load(directory: int, mapped: bool, verify: bool) -> State:
