@@ -95,14 +95,6 @@ class SolverOptions:
             return self.solver
         return "dual" if self._dual_can() else "newton"
 
-    @property
-    def method(self) -> str:
-        """The solver that runs: "dual" or "newton"."""
-        if self.solver != "auto":
-            return self.solver
-        asks_newton = not self.regularize_bias or self.l1 != 0
-        return "newton" if asks_newton or self.loss not in _DUAL_LOSSES else "dual"
-
     def native(self) -> dict[str, Any]:
         """Keyword arguments of the native ``train_level``."""
         solver = self.chosen_solver
