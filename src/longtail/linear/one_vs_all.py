@@ -15,7 +15,6 @@ from longtail.data.topk import TopK
 from longtail.features.unit_rows import unit_rows
 from longtail.linear.level import LevelProblem, all_rows, as_weight, check_cost, train_level
 from longtail.linear.ranker import LinearRanker
-from longtail.solvers import SolverOptions
 
 __all__ = ["OneVsAll"]
 
@@ -61,7 +60,7 @@ class OneVsAll(LinearRanker):
         self,
         *,
         loss: str = "squared_hinge",
-        C: float = 1.0,
+        C: float = 0.5,
         positive_weight: Any = 1.0,
         negative_weight: Any = 1.0,
         l1: float = 0.0,
@@ -99,19 +98,7 @@ class OneVsAll(LinearRanker):
     post_processor = "noop"
 
     def _fit(self, X: Any, Y: Any) -> None:
-        options = SolverOptions(
-            loss=self.loss,
-            solver=self.solver,
-            tolerance=self.tolerance,
-            max_iter=self.max_iter,
-            bias=self.bias,
-            threshold=self.threshold,
-            regularize_bias=self.regularize_bias,
-            l1=self.l1,
-            smoothing=self.smoothing,
-            prune_budget=self.prune_budget,
-            start=self.start,
-        )
+        options = self._options()
         check_cost(self.C)
         threads = n_threads(self.n_jobs)
         seed = as_seed(self.random_state)

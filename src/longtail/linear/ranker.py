@@ -7,6 +7,7 @@ tree without inner nodes: a single layer below the root.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from longtail.data.topk import TopK
 from longtail.exceptions import ModelFormatError
 from longtail.linear.layer import Layer
 from longtail.linear.post_processing import post_processors
+from longtail.solvers import SolverOptions
 
 __all__ = ["LinearRanker", "beam_widths"]
 
@@ -60,6 +62,11 @@ class LinearRanker(Ranker):
     normalize: bool
     n_jobs: int | None
     post_processor: str | Sequence[str]
+
+    def _options(self) -> SolverOptions:
+        """The solver's options, which are parameters of the same names; refuses what is not one."""
+        names = (field.name for field in fields(SolverOptions))
+        return SolverOptions(**{name: vars(self)[name] for name in names if name in vars(self)})
 
     def _search(self, X: Any, k: int, beams: list[int]) -> TopK:
         threads = n_threads(self.n_jobs)

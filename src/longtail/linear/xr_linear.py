@@ -20,7 +20,6 @@ from longtail.linear.level import LevelProblem, all_rows, as_weight, check_cost,
 from longtail.linear.negatives import SCHEMES, parent_rows
 from longtail.linear.post_processing import post_processors
 from longtail.linear.ranker import LinearRanker, beam_widths
-from longtail.solvers import SolverOptions
 from longtail.tree import LabelTree
 
 __all__ = ["XRLinear"]
@@ -48,7 +47,8 @@ class XRLinear(LinearRanker):
     cost_weights : weight of a positive by its relevance, the number of positive labels below the
         node: None, "counts", or "normalized" (XR-Transformer eq. 6: divided by the row's sum)
     negatives : "tfn", "man" or "tfn+man" (``longtail.linear.negatives``)
-    solver, tolerance, max_iter, bias, threshold : as in ``OneVsAll``
+    l1, smoothing, solver, tolerance, max_iter, bias, regularize_bias, threshold, prune_budget,
+        start : as in ``OneVsAll``
     beam : nodes kept per level, a number or one per level; None searches exactly
     post_processor : "l3-hinge" and its kin, for all levels or one name per level
     normalize : scale rows to unit length, before the bias is appended
@@ -79,11 +79,16 @@ class XRLinear(LinearRanker):
         negative_weight: float = 1.0,
         cost_weights: str | None = None,
         negatives: str = "tfn",
+        l1: float = 0.0,
+        smoothing: float = 0.1,
         solver: str = "auto",
         tolerance: float | None = None,
         max_iter: int = 100,
         bias: float = 1.0,
+        regularize_bias: bool = True,
         threshold: float = 0.07,
+        prune_budget: float | None = None,
+        start: str = "mean_separating",
         beam: int | Sequence[int] | None = 10,
         post_processor: str | Sequence[str] = "l3-hinge",
         normalize: bool = True,
@@ -97,11 +102,16 @@ class XRLinear(LinearRanker):
         self.negative_weight = negative_weight
         self.cost_weights = cost_weights
         self.negatives = negatives
+        self.l1 = l1
+        self.smoothing = smoothing
         self.solver = solver
         self.tolerance = tolerance
         self.max_iter = max_iter
         self.bias = bias
+        self.regularize_bias = regularize_bias
         self.threshold = threshold
+        self.prune_budget = prune_budget
+        self.start = start
         self.beam = beam
         self.post_processor = post_processor
         self.normalize = normalize
@@ -174,16 +184,6 @@ class XRLinear(LinearRanker):
             if as_weight(getattr(self, name), name).ndim:
                 raise ValueError(f"{name} must be one number: nodes are no labels")
         self._options()
-
-    def _options(self) -> SolverOptions:
-        return SolverOptions(
-            loss=self.loss,
-            solver=self.solver,
-            tolerance=self.tolerance,
-            max_iter=self.max_iter,
-            bias=self.bias,
-            threshold=self.threshold,
-        )
 
     def _problem(
         self, parents: sp.csc_matrix, child_ptr: np.ndarray, relevance: sp.csc_matrix, *, last: bool
