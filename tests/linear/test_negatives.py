@@ -20,13 +20,13 @@ class Spy:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.problems: list[LevelProblem] = []
-        train = xr_linear.train_level
+        train = xr_linear.train_in_parts
 
         def record(X: Any, problem: LevelProblem, *args: Any, **kwargs: Any) -> Any:
             self.problems.append(problem)
             return train(X, problem, *args, **kwargs)
 
-        monkeypatch.setattr(xr_linear, "train_level", record)
+        monkeypatch.setattr(xr_linear, "train_in_parts", record)
 
 
 @pytest.fixture
