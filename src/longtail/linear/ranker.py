@@ -16,6 +16,7 @@ from longtail import persist
 from longtail._native import core, csr_args, n_threads
 from longtail._validation import as_k
 from longtail.base import Ranker
+from longtail.data.label_filter import LabelFilter
 from longtail.data.topk import TopK
 from longtail.exceptions import ModelFormatError
 from longtail.linear.layer import Layer
@@ -61,13 +62,14 @@ class LinearRanker(Ranker):
     n_jobs: int | None
     post_processor: str | Sequence[str]
 
-    def _search(self, X: Any, k: int, beams: list[int]) -> TopK:
+    def _search(self, X: Any, k: int, beams: list[int], labels: LabelFilter | None = None) -> TopK:
         threads = n_threads(self.n_jobs)
         searcher = self._searcher()
+        lists = None if labels is None else labels.native()
         if sp.issparse(X):
-            found = searcher.search_sparse(*csr_args(X), k, beams, self.normalize, threads)
+            found = searcher.search_sparse(*csr_args(X), k, beams, self.normalize, threads, lists)
         else:
-            found = searcher.search_dense(X, k, beams, self.normalize, threads)
+            found = searcher.search_dense(X, k, beams, self.normalize, threads, lists)
         ids, scores = found
         return TopK._trusted(ids, scores, self.n_labels_)
 
