@@ -19,6 +19,7 @@ from longtail.base import Ranker
 from longtail.data.label_filter import LabelFilter
 from longtail.data.topk import TopK
 from longtail.exceptions import ModelFormatError
+from longtail.linear.explaining import Explaining
 from longtail.linear.layer import Layer
 from longtail.linear.post_processing import post_processors
 
@@ -48,7 +49,7 @@ def beam_widths(beam: int | Sequence[int] | None, level_sizes: Sequence[int]) ->
     return [min(width, most) for width, most in zip(widths, inner, strict=True)]
 
 
-class LinearRanker(Ranker):
+class LinearRanker(Explaining, Ranker):
     """Search over trained layers, saving and loading; subclasses train.
 
     After ``fit``: ``layers_`` (one ``Layer`` per level, root first), ``label_of_leaf_`` (L,) int32.
