@@ -34,8 +34,8 @@ class PathLevel:
     """One level of the path: ``raw`` is ``bias`` plus the sum of ``contributions``.
 
     ``features`` (m,) int32, ascending, are those the row and the node share; ``contributions`` and
-    ``shares`` (m,) float64; ``value`` is g(raw) and ``baseline`` g(bias), which differ by the sum of
-    ``shares``.
+    ``shares`` (m,) float64; ``value`` is g(raw), ``baseline`` is g(bias), and what lies between is
+    the sum of ``shares``.
     """
 
     node: int
