@@ -177,9 +177,13 @@ class Ranker(Estimator):
         if Y.shape[1] == 0:
             raise ValueError("Y has no labels: nothing to learn")
         self._fit(X, Y)
-        self.label_names_ = None
+        self._forget()
         self.n_features_in_, self.n_labels_ = int(X.shape[1]), int(Y.shape[1])
         return self
+
+    def _forget(self) -> None:
+        """Drops what belongs to an earlier ``fit`` and is not learned by this one."""
+        self.label_names_ = None
 
     def predict_topk(self, X: Any, k: int = 5, *, include: Any = None, exclude: Any = None) -> TopK:
         """The k best labels of each row, best first; equal scores go to the smaller label id.

@@ -10,8 +10,8 @@ import scipy.sparse as sp
 from longtail import persist
 from longtail._native import core, csr_args, n_threads
 from longtail._validation import as_features, as_k
-from longtail.base import Ranker
 from longtail.baselines.scaling import scale_rows
+from longtail.calibrate.ranker import ProbabilityRanker
 from longtail.data.label_filter import LabelFilter
 from longtail.data.topk import TopK
 from longtail.exceptions import ModelFormatError
@@ -21,7 +21,7 @@ __all__ = ["NearestNeighbors"]
 _DENSE_CHUNK = 1 << 24  # values of a sparse query matrix made dense at a time
 
 
-class NearestNeighbors(Ranker):
+class NearestNeighbors(ProbabilityRanker):
     """Exact nearest neighbours by cosine, and a vote of their labels.
 
     With the neighbours N(x), the ``n_neighbors`` training rows of largest similarity s_i > 0,
@@ -133,15 +133,12 @@ class NearestNeighbors(Ranker):
         found, scores = core.vote(ids, keys, *self.labels_, k, n_threads(self.n_jobs), labels)
         return TopK._trusted(found, scores, self.labels_[3])
 
-    def predict_proba_topk(
-        self, X: Any, k: int = 5, *, include: Any = None, exclude: Any = None
-    ) -> TopK:
-        """As ``predict_topk``: the weighted share of neighbours with a label estimates its
-        probability.
+    def _scores_are_probabilities(self) -> bool:
+        """The weighted share of neighbours with a label estimates its probability.
 
-        An estimate as coarse as there are neighbours, and not calibrated.
+        As coarse as there are neighbours; ``calibrate`` makes it better.
         """
-        return self.predict_topk(X, k, include=include, exclude=exclude)
+        return True
 
     def _search(self, queries: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
         threads = n_threads(self.n_jobs)

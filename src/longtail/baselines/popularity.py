@@ -8,7 +8,7 @@ import numpy as np
 
 from longtail import persist
 from longtail._native import core
-from longtail.base import Ranker
+from longtail.calibrate.ranker import ProbabilityRanker
 from longtail.data.label_filter import LabelFilter
 from longtail.data.topk import TopK
 from longtail.exceptions import ModelFormatError
@@ -16,7 +16,7 @@ from longtail.exceptions import ModelFormatError
 __all__ = ["Popularity"]
 
 
-class Popularity(Ranker):
+class Popularity(ProbabilityRanker):
     """Ranks labels by how often they occur, whatever the features are.
 
     The score of label j is its prior, ``(1/n) sum_i Y[i, j]``: the share of training rows that have
@@ -58,11 +58,8 @@ class Popularity(Ranker):
         ids[scores == -np.inf] = -1
         return TopK._trusted(ids, scores, self.n_labels_)
 
-    def predict_proba_topk(
-        self, X: Any, k: int = 5, *, include: Any = None, exclude: Any = None
-    ) -> TopK:
-        """As ``predict_topk``: the prior is a label's probability when nothing else is known."""
-        return self.predict_topk(X, k, include=include, exclude=exclude)
+    def _scores_are_probabilities(self) -> bool:
+        return True  # the prior is a label's probability when nothing else is known
 
     def _get_state(self) -> persist.State:
         state = super()._get_state()

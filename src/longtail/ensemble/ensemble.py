@@ -8,6 +8,7 @@ from typing import Any
 from longtail import persist
 from longtail._validation import as_k
 from longtail.base import Ranker
+from longtail.calibrate.ranker import ProbabilityRanker
 from longtail.data.label_filter import LabelFilter
 from longtail.data.topk import TopK
 from longtail.ensemble.combine import RULES, combine
@@ -17,7 +18,7 @@ from longtail.models import from_state
 __all__ = ["Ensemble"]
 
 
-class Ensemble(Ranker):
+class Ensemble(ProbabilityRanker):
     """Rankers of the same labels, combined by a rule (``longtail.ensemble.combine``).
 
     Trees of different seeds make different mistakes, so three of them beat one; PECOS and

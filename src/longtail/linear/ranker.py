@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from longtail import persist
 from longtail._native import core, csr_args, n_threads
 from longtail._validation import as_k
-from longtail.base import Ranker
+from longtail.calibrate.ranker import ProbabilityRanker
 from longtail.data.label_filter import LabelFilter
 from longtail.data.topk import TopK
 from longtail.exceptions import ModelFormatError
@@ -49,7 +49,7 @@ def beam_widths(beam: int | Sequence[int] | None, level_sizes: Sequence[int]) ->
     return [min(width, most) for width, most in zip(widths, inner, strict=True)]
 
 
-class LinearRanker(Explaining, Ranker):
+class LinearRanker(Explaining, ProbabilityRanker):
     """Search over trained layers, saving and loading; subclasses train.
 
     After ``fit``: ``layers_`` (one ``Layer`` per level, root first), ``label_of_leaf_`` (L,) int32.

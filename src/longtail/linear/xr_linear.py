@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -262,20 +262,15 @@ class XRLinear(LinearRanker):
     def _beams(self, beam: Any) -> list[int]:
         return beam_widths(beam, [layer.n_children for layer in self.layers_])
 
-    @property
-    def predict_proba_topk(self) -> Callable[..., TopK]:
-        """The k most probable labels: ``model.predict_proba_topk(X, k=5)``.
+    def _scores_are_probabilities(self) -> bool:
+        """In a probabilistic label tree: the product of the conditional ones on the path."""
+        return self.loss == "logistic" and self.post_processor == "sigmoid"
 
-        Only where scores are probabilities: the logistic loss with the "sigmoid" post-processor (a
-        probabilistic label tree, in which the probability of a label is the product of the
-        conditional ones on its path).
-        """
-        if self.loss != "logistic" or self.post_processor != "sigmoid":
-            raise AttributeError(
-                "scores of this model are not probabilities: predict_proba_topk needs "
-                "loss='logistic' and post_processor='sigmoid'"
-            )
-        return self.predict_topk
+    def _why_no_probabilities(self) -> str:
+        return (
+            "scores of this model are not probabilities: predict_proba_topk needs calibrate, or "
+            "loss='logistic' and post_processor='sigmoid'"
+        )
 
     def _get_state(self) -> persist.State:
         state = super()._get_state()
