@@ -43,6 +43,7 @@ _HOME = {
 }
 _ROOMS = {
     "baselines",
+    "calibrate",
     "data",
     "ensemble",
     "exceptions",

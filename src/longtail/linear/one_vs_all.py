@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from longtail import persist
 from longtail._native import n_threads
 from longtail._validation import as_seed
+from longtail.data.label_filter import LabelFilter
 from longtail.data.topk import TopK
 from longtail.features.unit_rows import unit_rows
 from longtail.linear.level import LevelProblem, all_rows, as_weight, check_cost
@@ -161,6 +162,9 @@ class OneVsAll(LinearRanker):
 
     def _predict_topk(self, X: Any, k: int) -> TopK:
         return self._search(X, k, [])
+
+    def _predict_allowed(self, X: Any, k: int, labels: LabelFilter) -> TopK:
+        return self._search(X, k, [], labels)
 
     @property
     def coef_(self) -> sp.csr_matrix:

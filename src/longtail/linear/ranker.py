@@ -17,10 +17,12 @@ import scipy.sparse as sp
 from longtail import persist
 from longtail._native import core, csr_args, n_threads, native_info
 from longtail._validation import as_k
-from longtail.base import Ranker
+from longtail.calibrate.ranker import ProbabilityRanker
+from longtail.data.label_filter import LabelFilter
 from longtail.data.topk import TopK
 from longtail.exceptions import ModelFormatError
 from longtail.linear.checkpoint import Checkpoint, fingerprint
+from longtail.linear.explaining import Explaining
 from longtail.linear.layer import Layer
 from longtail.linear.level import as_weight
 from longtail.linear.post_processing import post_processors
@@ -54,7 +56,7 @@ def beam_widths(beam: int | Sequence[int] | None, level_sizes: Sequence[int]) ->
     return [min(width, most) for width, most in zip(widths, inner, strict=True)]
 
 
-class LinearRanker(Ranker):
+class LinearRanker(Explaining, ProbabilityRanker):
     """Search over trained layers, saving and loading; subclasses train.
 
     After ``fit``: ``layers_`` (one ``Layer`` per level, root first), ``label_of_leaf_`` (L,) int32.
@@ -114,13 +116,14 @@ class LinearRanker(Ranker):
         names = (field.name for field in fields(SolverOptions))
         return SolverOptions(**{name: vars(self)[name] for name in names if name in vars(self)})
 
-    def _search(self, X: Any, k: int, beams: list[int]) -> TopK:
+    def _search(self, X: Any, k: int, beams: list[int], labels: LabelFilter | None = None) -> TopK:
         threads = n_threads(self.n_jobs)
         searcher = self._searcher()
+        lists = None if labels is None else labels.native()
         if sp.issparse(X):
-            found = searcher.search_sparse(*csr_args(X), k, beams, self.normalize, threads)
+            found = searcher.search_sparse(*csr_args(X), k, beams, self.normalize, threads, lists)
         else:
-            found = searcher.search_dense(X, k, beams, self.normalize, threads)
+            found = searcher.search_dense(X, k, beams, self.normalize, threads, lists)
         ids, scores = found
         return TopK._trusted(ids, scores, self.n_labels_)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from longtail import persist
 from longtail._native import core, csr_args, n_threads
 from longtail._validation import as_features, as_seed
+from longtail.data.label_filter import LabelFilter
 from longtail.data.topk import TopK
 from longtail.exceptions import ModelFormatError
 from longtail.features.unit_rows import unit_rows
@@ -263,31 +264,51 @@ class XRLinear(LinearRanker):
         return TopK._trusted(ids, scores, tree.level_sizes_[depth - 1])
 
     def predict_topk(
-        self, X: Any, k: int = 5, *, beam: int | Sequence[int] | str | None = "default"
+        self,
+        X: Any,
+        k: int = 5,
+        *,
+        beam: int | Sequence[int] | str | None = "default",
+        include: Any = None,
+        exclude: Any = None,
     ) -> TopK:
         """The k best labels of each row, best first; equal scores go to the smaller label id.
 
         ``beam`` overrides the model's for this call; None searches every node, exactly.
+        ``include`` and ``exclude`` are allow and deny lists, as for every ranker. They act inside
+        the search: nodes with no allowed label below them are not kept, and the beam widens where
+        it must, so that k labels come back if k are allowed.
         """
         self._check_fitted()
         wanted: Any = self.beam if isinstance(beam, str) and beam == "default" else beam
-        beams = beam_widths(wanted, [layer.n_children for layer in self.layers_])
-        return self._rank(X, k, lambda queries, k: self._search(queries, k, beams))
+        beams = self._beams(wanted)
+        return self._rank(
+            X,
+            k,
+            lambda queries, k: self._search(queries, k, beams),
+            lambda queries, k, labels: self._search(queries, k, beams, labels),
+            include,
+            exclude,
+        )
 
-    @property
-    def predict_proba_topk(self) -> Callable[..., TopK]:
-        """The k most probable labels: ``model.predict_proba_topk(X, k=5)``.
+    def _predict_topk(self, X: Any, k: int) -> TopK:
+        return self._search(X, k, self._beams(self.beam))
 
-        Only where scores are probabilities: the logistic loss with the "sigmoid" post-processor (a
-        probabilistic label tree, in which the probability of a label is the product of the
-        conditional ones on its path).
-        """
-        if self.loss != "logistic" or self.post_processor != "sigmoid":
-            raise AttributeError(
-                "scores of this model are not probabilities: predict_proba_topk needs "
-                "loss='logistic' and post_processor='sigmoid'"
-            )
-        return self.predict_topk
+    def _predict_allowed(self, X: Any, k: int, labels: LabelFilter) -> TopK:
+        return self._search(X, k, self._beams(self.beam), labels)
+
+    def _beams(self, beam: Any) -> list[int]:
+        return beam_widths(beam, [layer.n_children for layer in self.layers_])
+
+    def _scores_are_probabilities(self) -> bool:
+        """In a probabilistic label tree: the product of the conditional ones on the path."""
+        return self.loss == "logistic" and self.post_processor == "sigmoid"
+
+    def _why_no_probabilities(self) -> str:
+        return (
+            "scores of this model are not probabilities: predict_proba_topk needs calibrate, or "
+            "loss='logistic' and post_processor='sigmoid'"
+        )
 
     def _get_state(self) -> persist.State:
         state = super()._get_state()
