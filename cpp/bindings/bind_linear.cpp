@@ -116,6 +116,23 @@ nb::tuple train_level_py(Array1<int64_t> indptr, Array1<int32_t> indices, Array1
   return nb::make_tuple(layer_dict(std::move(layer)), report.unconverged, report.iterations);
 }
 
+nb::dict build_layer_py(Array1<int64_t> indptr, Array1<int32_t> indices, Array1<float> values, int64_t n_cols,
+                        Array1<float> bias, Array1<int64_t> child_ptr, int n_threads) {
+  const CsrView weights = csr_view(indptr, indices, values, n_cols);
+  require(static_cast<int64_t>(bias.shape(0)) == weights.n_rows, "one bias per child");
+  require(child_ptr.shape(0) >= 1 && child_ptr.data()[0] == 0, "children of parents begin with 0");
+  const int64_t n_parents = static_cast<int64_t>(child_ptr.shape(0)) - 1;
+  for (int64_t p = 0; p < n_parents; ++p)
+    require(child_ptr.data()[p] <= child_ptr.data()[p + 1], "children of parents are consecutive");
+  require(child_ptr.data()[n_parents] == weights.n_rows, "every child has a parent");
+  ChunkLayer layer;
+  {
+    nb::gil_scoped_release nogil;
+    build_layer(weights, bias.data(), n_parents, child_ptr.data(), n_threads, layer);
+  }
+  return layer_dict(std::move(layer));
+}
+
 // Layers of a model with the arrays they borrow, ready to search from any number of Python threads.
 class BeamSearcher {
  public:
@@ -169,7 +186,7 @@ class BeamSearcher {
   ChunkLayerView read_layer(nb::dict arrays, int64_t n_features) {
     ChunkLayerView layer;
     int64_t n_parent_chunks, n_chunk_children, n_feature_ptr, n_base, n_bucket_ptr, n_shift, n_buckets,
-        n_features_total, n_entry_ptr, n_child, n_value, n_bias;
+        n_features_total, n_entry_ptr, n_child, n_value, n_bias, n_step = 0;
     layer.parent_chunks = keep<int64_t>(arrays, "parent_chunks", n_parent_chunks);
     layer.chunk_children = keep<int64_t>(arrays, "chunk_children", n_chunk_children);
     layer.feature_ptr = keep<int64_t>(arrays, "feature_ptr", n_feature_ptr);
@@ -180,7 +197,16 @@ class BeamSearcher {
     layer.features = keep<int32_t>(arrays, "features", n_features_total);
     layer.entry_ptr = keep<uint32_t>(arrays, "entry_ptr", n_entry_ptr);
     layer.child = keep<uint16_t>(arrays, "child", n_child);
-    layer.value = keep<float>(arrays, "value", n_value);
+    if (arrays.contains("value_int8")) {
+      layer.precision = Precision::int8;
+      layer.value_int8 = keep<int8_t>(arrays, "value_int8", n_value);
+      layer.step = keep<float>(arrays, "step", n_step);
+    } else if (arrays.contains("value_bf16")) {
+      layer.precision = Precision::bf16;
+      layer.value_bf16 = keep<uint16_t>(arrays, "value_bf16", n_value);
+    } else {
+      layer.value = keep<float>(arrays, "value", n_value);
+    }
     layer.bias = keep<float>(arrays, "bias", n_bias);
     layer.n_features = n_features;
     layer.n_parents = n_parent_chunks - 1;
@@ -189,6 +215,7 @@ class BeamSearcher {
     require(n_parent_chunks >= 1 && n_chunk_children == n_shift + 1 && n_feature_ptr == n_shift + 1 &&
                 n_base == n_shift + 1 && n_bucket_ptr == n_shift + 1 && n_child == n_value,
             "damaged search layer: array lengths");
+    require(layer.precision != Precision::int8 || n_step == n_bias, "damaged search layer: one step per child");
     check_layer(layer, n_features_total, n_entry_ptr, n_child, n_buckets);
     return layer;
   }
@@ -263,6 +290,7 @@ void bind_linear(nb::module_& m) {
         nb::arg("n_threads"), nb::arg("progress").none(), nb::arg("regularize_bias") = true, nb::arg("l2") = 1.0f,
         nb::arg("l1") = 0.0f, nb::arg("smoothing") = 0.1f, nb::arg("start") = static_cast<int>(Start::mean_separating),
         nb::arg("prune_budget").none() = nb::none(), nb::arg("first_child") = 0);
+  m.def("build_layer", &build_layer_py);
   nb::class_<BeamSearcher>(m, "BeamSearcher")
       .def(nb::init<nb::list, Array1<int32_t>, Array1<int32_t>, std::optional<Array1<int32_t>>, int64_t>(),
            nb::arg("layers"), nb::arg("transforms"), nb::arg("powers"), nb::arg("label_of_leaf").none(),

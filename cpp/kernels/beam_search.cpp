@@ -1,6 +1,7 @@
 #include "kernels/beam_search.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -125,13 +126,6 @@ ScratchPtr make_scratch() { return std::make_shared<SearchScratch>(); }
 
 namespace {
 
-void add_feature(const ChunkLayerView& layer, int64_t chunk, const uint32_t* entry_ptr, int64_t position, float x,
-                 float* z) {
-  const uint16_t* child = layer.child + layer.entry_base[chunk];
-  const float* value = layer.value + layer.entry_base[chunk];
-  for (uint32_t e = entry_ptr[position]; e < entry_ptr[position + 1]; ++e) z[child[e]] += x * value[e];
-}
-
 // What a query is multiplied by: 1, or the inverse of its length.
 double query_scale(const Queries& queries, int64_t query) {
   if (!queries.normalize) return 1;
@@ -142,18 +136,26 @@ double query_scale(const Queries& queries, int64_t query) {
   return sum > 0 ? 1 / std::sqrt(sum) : 1.0;  // in double: the inverse of a tiny length overflows a float
 }
 
-// z[j] = w_j . x * scale + bias for the children of one chunk.
-void score_chunk(const ChunkLayerView& layer, int64_t chunk, const Queries& queries, int64_t query, double scale,
-                 float* z) {
-  const int64_t first = layer.chunk_children[chunk], width = layer.chunk_children[chunk + 1] - first;
-  std::copy(layer.bias + first, layer.bias + first + width, z);
+// Weights of each precision as floats; those of int8 are multiplied by their child's step in the end.
+inline float weight_of(float value) { return value; }
+inline float weight_of(int8_t value) { return static_cast<float>(value); }
+inline float weight_of(uint16_t value) { return std::bit_cast<float>(static_cast<uint32_t>(value) << 16); }
+
+// z[j] += w_j . x * scale for the children of one chunk, whose weights begin at `value`.
+template <class Value>
+void add_products(const ChunkLayerView& layer, const Value* value, int64_t chunk, const Queries& queries, int64_t query,
+                  double scale, float* z) {
   const int32_t* features = layer.features + layer.feature_ptr[chunk];
   const int64_t n_features = layer.feature_ptr[chunk + 1] - layer.feature_ptr[chunk];
   const uint32_t* entry_ptr = layer.entry_ptr + layer.feature_ptr[chunk] + chunk;
+  const uint16_t* child = layer.child + layer.entry_base[chunk];
+  auto add = [&](int64_t position, float x) {
+    for (uint32_t e = entry_ptr[position]; e < entry_ptr[position + 1]; ++e) z[child[e]] += x * weight_of(value[e]);
+  };
   if (queries.dense) {
     const float* x = queries.matrix.row(query);
     for (int64_t f = 0; f < n_features; ++f)
-      if (x[features[f]] != 0) add_feature(layer, chunk, entry_ptr, f, static_cast<float>(scale * x[features[f]]), z);
+      if (x[features[f]] != 0) add(f, static_cast<float>(scale * x[features[f]]));
     return;
   }
   const uint32_t* buckets = layer.buckets + layer.bucket_ptr[chunk];
@@ -171,9 +173,26 @@ void score_chunk(const ChunkLayerView& layer, int64_t chunk, const Queries& quer
         end = middle;
     }
     while (begin < end && *begin < f) ++begin;
-    if (begin < end && *begin == f)
-      add_feature(layer, chunk, entry_ptr, begin - features, static_cast<float>(scale * X.values[p]), z);
+    if (begin < end && *begin == f) add(begin - features, static_cast<float>(scale * X.values[p]));
   }
+}
+
+// z[j] = w_j . x * scale + bias for the children of one chunk.
+void score_chunk(const ChunkLayerView& layer, int64_t chunk, const Queries& queries, int64_t query, double scale,
+                 float* z) {
+  const int64_t first = layer.chunk_children[chunk], width = layer.chunk_children[chunk + 1] - first;
+  const int64_t base = layer.entry_base[chunk];
+  if (layer.precision == Precision::int8) {
+    std::fill(z, z + width, 0.0f);
+    add_products(layer, layer.value_int8 + base, chunk, queries, query, scale, z);
+    for (int64_t j = 0; j < width; ++j) z[j] = z[j] * layer.step[first + j] + layer.bias[first + j];
+    return;
+  }
+  std::copy(layer.bias + first, layer.bias + first + width, z);
+  if (layer.precision == Precision::bf16)
+    add_products(layer, layer.value_bf16 + base, chunk, queries, query, scale, z);
+  else
+    add_products(layer, layer.value + base, chunk, queries, query, scale, z);
 }
 
 // Pushes the children of one parent.

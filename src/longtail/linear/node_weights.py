@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -25,19 +24,8 @@ class ChunkEntries:
 
     @classmethod
     def read(cls, layer: Layer, chunk: int) -> ChunkEntries:
-        a = layer.arrays
-        low, high = a["feature_ptr"][chunk : chunk + 2]
-        base, end = a["entry_base"][chunk : chunk + 2]
-        offsets = a["entry_ptr"][low + chunk : high + chunk + 1].astype(np.int64)
-        counts: Any = np.diff(offsets)
-        first, last = a["chunk_children"][chunk : chunk + 2]
-        return cls(
-            int(first),
-            int(last),
-            np.repeat(a["features"][low:high], counts),
-            a["child"][base:end],
-            np.asarray(a["value"][base:end], np.float32),
-        )
+        first, last = layer.arrays["chunk_children"][chunk : chunk + 2]
+        return cls(int(first), int(last), *layer.chunk_entries(chunk))
 
 
 def chunk_of(layer: Layer, node: int) -> int:
