@@ -23,6 +23,7 @@ _HOME = {
     "ModelFormatError": "exceptions",
     "NearestNeighbors": "baselines",
     "OneVsAll": "linear",
+    "compact": "linear",
     "Popularity": "baselines",
     "RichardsPropensity": "propensity",
     "Split": "data",

@@ -64,6 +64,7 @@ class LinearRanker(Explaining, ProbabilityRanker):
 
     layers_: list[Layer]
     label_of_leaf_: np.ndarray
+    compaction_: dict[str, Any] | None = None  # what ``compact`` did, if it made this model
 
     # Parameters every subclass stores.
     normalize: bool
@@ -149,6 +150,7 @@ class LinearRanker(Explaining, ProbabilityRanker):
 
     def _set_layers(self, layers: list[Layer], label_of_leaf: np.ndarray) -> None:
         self.__dict__.pop("_native_searcher", None)
+        self.__dict__.pop("compaction_", None)
         self.layers_, self.label_of_leaf_ = layers, label_of_leaf
 
     def __getstate__(self) -> dict[str, Any]:
@@ -165,6 +167,8 @@ class LinearRanker(Explaining, ProbabilityRanker):
         for t, layer in enumerate(self.layers_):
             layer.put_state(state, f"layer{t}")
         state.arrays["label_of_leaf"] = self.label_of_leaf_
+        if self.compaction_ is not None:
+            state.meta["compaction"] = self.compaction_
         return state
 
     def _set_state(self, state: persist.State) -> None:
@@ -176,4 +180,6 @@ class LinearRanker(Explaining, ProbabilityRanker):
         if not np.array_equal(np.sort(labels), np.arange(self.n_labels_)):
             raise ModelFormatError("array 'label_of_leaf' is not an arrangement of the labels")
         self._set_layers(layers, labels)
+        if isinstance(state.meta.get("compaction"), dict):
+            self.compaction_ = state.meta["compaction"]
         self._searcher()  # checks the layers
