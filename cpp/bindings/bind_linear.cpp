@@ -66,7 +66,7 @@ nb::tuple train_level_py(Array1<int64_t> indptr, Array1<int32_t> indices, Array1
                          Array1<float> negative_cost, std::optional<Array1<float>> row_weight, int loss, bool dual,
                          float tolerance, int max_iter, float bias, float threshold, uint64_t seed, int64_t batch_bytes,
                          int n_threads, nb::object progress, bool regularize_bias, float l2, float l1, float smoothing,
-                         int start, std::optional<float> prune_budget) {
+                         int start, std::optional<float> prune_budget, int64_t first_child) {
   LevelData data;
   data.X = csr_view(indptr, indices, values, n_cols);
   data.n_parents = static_cast<int64_t>(parent_ptr.shape(0)) - 1;
@@ -104,6 +104,7 @@ nb::tuple train_level_py(Array1<int64_t> indptr, Array1<int32_t> indices, Array1
   }
   params.threshold = threshold;
   params.seed = seed;
+  params.first_child = first_child;
   params.batch_bytes = batch_bytes;
   ChunkLayer layer;
   LevelReport report;
@@ -261,7 +262,7 @@ void bind_linear(nb::module_& m) {
         nb::arg("max_iter"), nb::arg("bias"), nb::arg("threshold"), nb::arg("seed"), nb::arg("batch_bytes"),
         nb::arg("n_threads"), nb::arg("progress").none(), nb::arg("regularize_bias") = true, nb::arg("l2") = 1.0f,
         nb::arg("l1") = 0.0f, nb::arg("smoothing") = 0.1f, nb::arg("start") = static_cast<int>(Start::mean_separating),
-        nb::arg("prune_budget").none() = nb::none());
+        nb::arg("prune_budget").none() = nb::none(), nb::arg("first_child") = 0);
   nb::class_<BeamSearcher>(m, "BeamSearcher")
       .def(nb::init<nb::list, Array1<int32_t>, Array1<int32_t>, std::optional<Array1<int32_t>>, int64_t>(),
            nb::arg("layers"), nb::arg("transforms"), nb::arg("powers"), nb::arg("label_of_leaf").none(),
