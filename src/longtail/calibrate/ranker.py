@@ -139,6 +139,9 @@ class ProbabilityRanker(Ranker):
         answered = top.indices >= 0
         proba = self.calibrator_.transform(np.where(answered, top.scores, 0)).astype(np.float32)
         proba[~answered] = -np.inf
+        proba = np.minimum.accumulate(
+            proba, axis=1
+        )  # curves rise, but for the last bit of rounding
         order = np.lexsort((np.where(answered, top.indices, self.n_labels_), -proba), axis=1)
         return TopK._trusted(
             np.take_along_axis(top.indices, order, axis=1),
