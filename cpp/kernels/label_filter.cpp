@@ -8,15 +8,16 @@ namespace lt {
 
 void check_lists(const LabelLists& lists, int64_t n_lists, int64_t n_ids, int64_t n_rows, int64_t n_labels) {
   if (!lists.ptr) return;
-  auto require = [](bool condition, const std::string& what) {
+  auto require = [](bool condition, const char* what) {
     if (!condition) throw std::invalid_argument(what);
   };
   require(n_lists == (lists.shared ? 1 : n_rows), "a filter needs one list for all rows, or one per row");
   require(lists.ptr[0] == 0 && lists.ptr[n_lists] == n_ids, "offsets of a filter do not fit its ids");
   for (int64_t i = 0; i < n_lists; ++i) require(lists.ptr[i] <= lists.ptr[i + 1], "offsets of a filter must ascend");
   for (int64_t p = 0; p < n_ids; ++p)
-    require(lists.ids[p] >= 0 && lists.ids[p] < n_labels,
-            "a filter names label " + std::to_string(lists.ids[p]) + ", but there are " + std::to_string(n_labels));
+    if (lists.ids[p] < 0 || lists.ids[p] >= n_labels)
+      throw std::invalid_argument("a filter names label " + std::to_string(lists.ids[p]) + ", but there are " +
+                                  std::to_string(n_labels));
 }
 
 void Bits::assign(int64_t n, bool value) {

@@ -28,8 +28,8 @@ class Calibrator(ABC):
 
     ``scores`` (m,) float, of answered pairs of row and label; ``hits`` (m,) in [0, 1], whether (or
     how much) the label was true. ``transform`` maps an array of any shape to probabilities,
-    float64, that never fall where scores rise. -inf, the logarithm of a product that vanished, is a
-    score like any other.
+    float64, that never fall where scores rise (but for rounding). -inf, the logarithm of a product
+    that vanished, is a score like any other.
     """
 
     name: ClassVar[str]

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numpy as np
+import scipy.sparse as sp
 
 from longtail import persist
 from longtail._native import core, csr_args, n_threads
@@ -19,6 +20,7 @@ from longtail.exceptions import ModelFormatError
 __all__ = ["ProbabilityRanker"]
 
 Self = TypeVar("Self", bound="ProbabilityRanker")
+_PER_ROW = ("sample_weight", "extra_rows")  # options of fit that belong to rows
 
 
 class ProbabilityRanker(Ranker):
@@ -41,6 +43,7 @@ class ProbabilityRanker(Ranker):
         method: str = "auto",
         folds: int | None = None,
         random_state: int = 0,
+        **fit_options: Any,
     ) -> Self:
         """Learns what scores mean, so that ``predict_proba_topk`` can tell.
 
@@ -55,6 +58,8 @@ class ProbabilityRanker(Ranker):
         k : answers per row. Among pairs of equal score those far down are right less often, so
             calibrate with the k you will ask for
         method : "platt", "beta", "isotonic", or "auto": the least held-out log-loss
+        fit_options : with ``folds``, what else the copies' ``fit`` takes (``label_features``);
+            ``sample_weight`` and ``extra_rows`` are cut to the rows of each copy
 
         >>> import longtail as lt
         >>> data = lt.make_longtail(n=600, d=100, L=30, n_test=300, random_state=0)
@@ -68,10 +73,12 @@ class ProbabilityRanker(Ranker):
         k = min(as_k(k), self.n_labels_)
         X = as_features(X, n_features=self.n_features_in_)
         Y = as_labels(Y, n_rows=X.shape[0], n_labels=self.n_labels_)
-        if folds is None:
-            top = self.predict_topk(X, k)
+        if folds is not None:
+            top = self._held_out(X, Y, k, as_k(folds, "folds"), random_state, fit_options)
+        elif fit_options:
+            raise TypeError(f"{', '.join(fit_options)}: only with folds is anything fitted")
         else:
-            top = self._held_out(X, Y, k, as_k(folds, "folds"), random_state)
+            top = self.predict_topk(X, k)
         hits = core.match_gains(*csr_args(Y), top.indices, n_threads(None))
         answered = top.indices >= 0
         rows = np.broadcast_to(np.arange(len(top))[:, None], answered.shape)[answered]
@@ -89,7 +96,9 @@ class ProbabilityRanker(Ranker):
         }
         return self
 
-    def _held_out(self, X: Any, Y: Any, k: int, folds: int, random_state: int) -> TopK:
+    def _held_out(
+        self, X: Any, Y: Any, k: int, folds: int, random_state: int, fit_options: dict[str, Any]
+    ) -> TopK:
         """Answers for every row by a copy that was fitted without it."""
         n = X.shape[0]
         if not 2 <= folds <= n:
@@ -98,7 +107,12 @@ class ProbabilityRanker(Ranker):
         ids, scores = np.full((n, k), -1, np.int32), np.full((n, k), -np.inf, np.float32)
         for f in range(folds):
             inside, outside = np.flatnonzero(fold == f), np.flatnonzero(fold != f)
-            copy = type(self)(**self.get_params(deep=False)).fit(X[outside], Y[outside])
+            options = {
+                name: _take(value, outside) if name in _PER_ROW else value
+                for name, value in fit_options.items()
+            }
+            copy = type(self)(**self.get_params(deep=False))
+            copy.fit(X[outside], Y[outside], **options)
             top = copy.predict_topk(X[inside], k)
             ids[inside], scores[inside] = top.indices, top.scores
         return TopK._trusted(ids, scores, self.n_labels_)
@@ -125,6 +139,9 @@ class ProbabilityRanker(Ranker):
         answered = top.indices >= 0
         proba = self.calibrator_.transform(np.where(answered, top.scores, 0)).astype(np.float32)
         proba[~answered] = -np.inf
+        proba = np.minimum.accumulate(
+            proba, axis=1
+        )  # curves rise, but for the last bit of rounding
         order = np.lexsort((np.where(answered, top.indices, self.n_labels_), -proba), axis=1)
         return TopK._trusted(
             np.take_along_axis(top.indices, order, axis=1),
@@ -169,3 +186,9 @@ class ProbabilityRanker(Ranker):
             if name.startswith(prefix)
         }
         self.calibrator_, self.calibration_ = kind.from_arrays(arrays), made
+
+
+def _take(value: Any, rows: np.ndarray) -> Any:
+    if value is None:
+        return None
+    return value.tocsr()[rows] if sp.issparse(value) else np.asarray(value)[rows]

@@ -15,6 +15,8 @@ from longtail.data.vocabulary import Vocabulary
 
 __all__ = ["LabelFilter", "LabelLists"]
 
+_BLOCK = 1 << 24  # entries of a dense indicator made at a time
+
 
 @dataclass(frozen=True)
 class LabelLists:
@@ -117,7 +119,7 @@ class LabelFilter:
 
     def blocks(self) -> Iterable[tuple[int, int]]:
         """Ranges of rows whose indicators together fit into some 16 MB."""
-        step = max(1, (1 << 24) // max(1, self.n_labels))
+        step = max(1, _BLOCK // max(1, self.n_labels))
         for start in range(0, self.n_rows, step):
             yield start, min(self.n_rows, start + step)
 

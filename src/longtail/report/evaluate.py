@@ -54,8 +54,8 @@ def evaluate(
     - ``k``: one or several cut-offs.
     - ``filters``: (m, 2) pairs of row and label that are removed from the answers before they are
       ranked; give more than ``max(k)`` answers a row then.
-    - ``probabilities``: scores of ``top`` are probabilities (``predict_proba_topk``); the report then
-      has their calibration error and a reliability plot, over the first ``max(k)`` answers.
+    - ``probabilities``: scores of ``top`` are probabilities (``predict_proba_topk``); the report
+      then has their calibration error and a reliability plot, over the first ``max(k)`` answers.
     - ``label_names``: L names, for the lists of single labels.
     - ``n_bins``, ``n_resamples`` (0: no intervals), ``confidence``, ``random_state``, ``n_jobs``.
       Very large data gets fewer resamples (``settings`` records how many), and metrics over labels
