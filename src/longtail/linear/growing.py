@@ -17,13 +17,14 @@ import scipy.sparse as sp
 
 from longtail._native import core, csr_args, n_threads
 from longtail._validation import as_features, as_k, as_labels, as_seed
+from longtail.data.vocabulary import Vocabulary
 from longtail.features.unit_rows import unit_rows
 from longtail.linear.layer import Layer
 from longtail.linear.level import LevelProblem, as_weight, train_level
 from longtail.linear.post_processing import post_processors
 from longtail.tree.clustering import cluster_order
 from longtail.tree.label_features import pifa
-from longtail.tree.shape import balanced_shape, leaf_offsets
+from longtail.tree.shape import balanced_shape
 
 if TYPE_CHECKING:
     from longtail.linear.ranker import LinearRanker
@@ -43,6 +44,7 @@ class Growing:
         *,
         Y_old: Any = None,
         negatives: tuple[Any, Any] | None = None,
+        names: Sequence[str] | None = None,
         split_above: int | None = None,
     ) -> Self:
         """Adds labels to a fitted model; their ids follow those it has.
@@ -56,6 +58,7 @@ class Growing:
         negatives : ``(X, Y)``, further rows with their old labels and none of the new ones. Old
             rows are what keeps new labels from being answered everywhere: one of ``Y_old`` and
             ``negatives`` is needed, and the more of them the better
+        names : of the new labels, for a model whose labels have names
         split_above : a tree node with more labels than this is halved (default: twice as many as
             the largest had before)
 
@@ -68,6 +71,7 @@ class Growing:
         model: Any = self
         model._check_fitted()
         rows = _Rows.read(model, X, Y, Y_old, negatives)
+        vocabulary = _longer(model.label_names_, names, rows.new.shape[1])
         largest = int(np.diff(model.layers_[-1].child_ptr).max())
         limit = 2 * largest if split_above is None else as_k(split_above, "split_above")
         n_old, n_new = model.n_labels_, rows.new.shape[1]
@@ -83,6 +87,7 @@ class Growing:
         ptr = np.searchsorted(owner[pick], np.arange(len(layer.child_ptr)))
         grown = _arranged(model, [layer, trained], pick, ptr)
         model.n_labels_ = n_old + n_new
+        model.label_names_ = vocabulary
         _install(model, [*model.layers_[:-1], grown], labels.astype(np.int32))
         if len(model.layers_) > 1:
             together = sp.hstack([rows.old, rows.new], format="csr")
@@ -114,6 +119,9 @@ class Growing:
             layers[t] = _arranged(model, [layers[t]], keep, np.append(0, ptr[1:][alive]))
             keep = alive
         model.n_labels_ = int((~gone).sum())
+        if model.label_names_ is not None:
+            kept = zip(model.label_names_, gone, strict=True)
+            model.label_names_ = Vocabulary([name for name, out in kept if not out])
         _install(model, layers, names.astype(np.int32))
         return self
 
@@ -135,9 +143,7 @@ class Growing:
         Y = as_labels(Y, n_rows=X.shape[0], n_labels=model.n_labels_)
         if Y.shape[1] != model.n_labels_:
             raise ValueError(f"Y must have a column for each of {model.n_labels_} labels")
-        changed = (
-            np.unique(Y.indices) if labels is None else _label_ids(labels, model.n_labels_)
-        )
+        changed = np.unique(Y.indices) if labels is None else _label_ids(labels, model.n_labels_)
         if len(changed) == 0:
             return self
         layer = model.layers_[-1]
@@ -173,8 +179,9 @@ class _Rows:
         X = _features(model, X)
         new = as_labels(Y, n_rows=X.shape[0])
         none = sp.csr_matrix((X.shape[0], model.n_labels_), dtype=np.float32)
-        old = none if Y_old is None else as_labels(Y_old, n_rows=X.shape[0])
-        old.resize(X.shape[0], model.n_labels_) if Y_old is not None else None
+        old = none
+        if Y_old is not None:
+            old = as_labels(Y_old, n_rows=X.shape[0], n_labels=model.n_labels_)
         if negatives is not None:
             more = _features(model, negatives[0])
             its = as_labels(negatives[1], n_rows=more.shape[0], n_labels=model.n_labels_)
@@ -189,6 +196,17 @@ def _features(model: LinearRanker, X: Any) -> sp.csr_matrix:
     X = as_features(X, n_features=model.n_features_in_)
     X = sp.csr_matrix(X) if not sp.issparse(X) else X
     return unit_rows(X, n_threads(model.n_jobs)) if model.normalize else X
+
+
+def _longer(known: Vocabulary | None, names: Sequence[str] | None, n_new: int) -> Vocabulary | None:
+    if names is None and known is None:
+        return None
+    if names is None or known is None:
+        missing = "the new labels" if known is not None else "the old labels, see name_labels"
+        raise ValueError(f"either all labels have names or none: names are missing for {missing}")
+    if len(names) != n_new:
+        raise ValueError(f"names must be one per new label ({n_new}), got {len(names)}")
+    return Vocabulary([*known, *names])
 
 
 def _label_ids(labels: Any, n_labels: int) -> np.ndarray:
@@ -258,9 +276,7 @@ def _train(
         node = np.empty(model.n_labels_, np.int64)
         sizes = np.diff(layer.child_ptr)
         node[model.label_of_leaf_] = np.repeat(np.arange(n_parents), sizes)
-        below = sp.vstack(
-            [_indicator(node, n_parents), _indicator(home, n_parents)], format="csr"
-        )
+        below = sp.vstack([_indicator(node, n_parents), _indicator(home, n_parents)], format="csr")
         parents = (sp.hstack([rows.old, rows.new], format="csr") @ below).tocsc()[:, used]
         parents.sort_indices()
     weights = {}
@@ -289,8 +305,8 @@ def _split(model: Any, X: sp.csr_matrix, Y: sp.csr_matrix, node: int) -> None:
     labels = model.label_of_leaf_[low:high]
     seed = as_seed(model.random_state) & (2**63 - 1)
     order = cluster_order(
-        pifa(X, Y[:, labels].tocsr(), max_features=256, n_jobs=model.n_jobs),
-        balanced_shape([2], high - low),
+        pifa(X, Y[:, labels].tocsr(), max_features_per_label=256, n_jobs=model.n_jobs),
+        balanced_shape([2, high - low]),
         seed=seed,
         n_jobs=model.n_jobs,
     )
@@ -299,10 +315,8 @@ def _split(model: Any, X: sp.csr_matrix, Y: sp.csr_matrix, node: int) -> None:
     leaves[low:high] = low + order
     ptr = np.insert(last.child_ptr, node + 1, middle)
     parent = int(np.searchsorted(inner.child_ptr, node, side="right")) - 1
-    offsets = leaf_offsets([last.child_ptr], 0)
-    siblings = model.label_of_leaf_[
-        offsets[inner.child_ptr[parent]] : offsets[inner.child_ptr[parent + 1]]
-    ]
+    first, end = last.child_ptr[inner.child_ptr[parent : parent + 2]]
+    siblings = model.label_of_leaf_[first:end]
     if len(inner.child_ptr) == 2:  # below the root every row counts, labelled or not
         own = np.arange(X.shape[0])
     else:

@@ -23,6 +23,7 @@ from longtail.data.topk import TopK
 from longtail.exceptions import ModelFormatError
 from longtail.linear.checkpoint import Checkpoint, fingerprint
 from longtail.linear.explaining import Explaining
+from longtail.linear.growing import Growing
 from longtail.linear.layer import Layer
 from longtail.linear.level import as_weight
 from longtail.linear.post_processing import post_processors
@@ -56,7 +57,7 @@ def beam_widths(beam: int | Sequence[int] | None, level_sizes: Sequence[int]) ->
     return [min(width, most) for width, most in zip(widths, inner, strict=True)]
 
 
-class LinearRanker(Explaining, ProbabilityRanker):
+class LinearRanker(Growing, Explaining, ProbabilityRanker):
     """Search over trained layers, saving and loading; subclasses train.
 
     After ``fit``: ``layers_`` (one ``Layer`` per level, root first), ``label_of_leaf_`` (L,) int32.
