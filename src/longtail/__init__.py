@@ -12,10 +12,12 @@ from typing import Any
 __version__ = "0.1.0"
 
 _HOME = {
+    "BlockCoordinateAscent": "decide",
     "DataFormatError": "exceptions",
     "Dataset": "data",
     "DirectPropensity": "propensity",
     "Ensemble": "ensemble",
+    "FrankWolfe": "decide",
     "JainPropensity": "propensity",
     "JointPropensity": "propensity",
     "LabelTree": "tree",
@@ -23,12 +25,16 @@ _HOME = {
     "ModelFormatError": "exceptions",
     "NearestNeighbors": "baselines",
     "OneVsAll": "linear",
+    "OnlineRule": "decide",
     "Popularity": "baselines",
     "RichardsPropensity": "propensity",
     "Split": "data",
     "Tfidf": "features",
+    "Threshold": "decide",
     "TopK": "data",
+    "TopKRule": "decide",
     "Vocabulary": "data",
+    "WeightedTopK": "decide",
     "XRLinear": "linear",
     "evaluate": "report",
     "list_datasets": "data",
@@ -44,6 +50,7 @@ _HOME = {
 _ROOMS = {
     "baselines",
     "data",
+    "decide",
     "ensemble",
     "exceptions",
     "features",
