@@ -151,7 +151,9 @@ class MicroObjective(Objective):
         super().__init__(p, k, precision_weight)
         self.utility, self.constants, self.concave = utility, constants, utility.concave
 
-    def _pooled(self, t: np.ndarray, q: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _pooled(
+        self, t: np.ndarray, q: np.ndarray, p: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         return np.array([t.mean()]), np.array([q.mean()]), np.array([p.mean()])
 
     def _value(self, t: np.ndarray, q: np.ndarray, p: np.ndarray) -> float:
