@@ -19,8 +19,8 @@ class Candidates:
     """The labels that each row may name, with their probabilities.
 
     Compressed rows, as in CSR, except that the labels of a row may stand in any order (a ``TopK``
-    is used as it is, without a copy). A label that is not stored has probability 0. ``allowed`` (L,)
-    uint8 says which labels may be named at all; others are not stored.
+    is used as it is, without a copy). A label that is not stored has probability 0.
+    ``allowed`` (L,) uint8 says which labels may be named at all; others are not stored.
     """
 
     indptr: np.ndarray

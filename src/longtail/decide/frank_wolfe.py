@@ -48,6 +48,8 @@ class FrankWolfe(DecisionRule):
     precision_weight: w in the objective (1 - w) * metric + w * precision at k.
     init: the first rule: "top" (a = 1, b = 0), "prior" (a = 1 / prior: every label is named now and
         then), a pair of arrays (a, b), or a list of these: all are tried, the best result is kept.
+    random_starts: further first rules, drawn at random; a metric that is not concave can have
+        several local optima.
     max_iter: most rules in the mixture.
     tol: stop when an iteration improves the metric by less.
     corrections: most exchanges of weight between rules after each iteration.
@@ -91,6 +93,7 @@ class FrankWolfe(DecisionRule):
         gradient: Callable[..., Any] | None = None,
         precision_weight: float = 0.0,
         init: Any = ("top", "prior"),
+        random_starts: int = 0,
         max_iter: int = 50,
         tol: float = 1e-7,
         corrections: int = 10,
@@ -107,6 +110,7 @@ class FrankWolfe(DecisionRule):
         self.gradient = gradient
         self.precision_weight = precision_weight
         self.init = init
+        self.random_starts = random_starts
         self.max_iter = max_iter
         self.tol = tol
         self.corrections = corrections
@@ -127,7 +131,7 @@ class FrankWolfe(DecisionRule):
         self._check()
         n = found.n_rows
         p = np.bincount(Y.indices, weights=Y.data, minlength=Y.shape[1]) / n
-        constants = Constants(self.beta**2, self.epsilon, 1 / n)
+        constants = Constants(self.beta**2, self.epsilon, 1e-3 / n)
         objective = make_objective(
             self.metric, self.gradient, p, self.k, self.precision_weight, constants
         )
@@ -216,6 +220,9 @@ class FrankWolfe(DecisionRule):
             if a.shape != p.shape or b.shape != p.shape or not np.isfinite([a, b]).all():
                 raise ValueError(f"init must be finite arrays of shape {p.shape}")
             out.append((a, b))
+        rng = np.random.default_rng(as_seed(self.random_state))
+        for _ in range(self.random_starts):
+            out.append((rng.random(len(p)), rng.random(len(p)) - 0.5))
         return out
 
     def _get_state(self) -> persist.State:
@@ -264,6 +271,8 @@ class _Mixture:
         self.gap = float("inf")
 
     def add(self, rule: tuple[np.ndarray, np.ndarray], counts: Counts, share: float) -> None:
+        if share == 1:
+            self.rules, self.weights, self.counts = [], [], []
         self.weights = [weight * (1 - share) for weight in self.weights]
         self.rules.append(rule)
         self.weights.append(share)
@@ -296,7 +305,7 @@ def _solve(
         by_t, by_q = objective.slope(mixture.now)
         counts = measure(by_t, by_q)
         mixture.gap = max(0.0, _dot(by_t, by_q, counts, mixture.now))
-        share, gain = _search(objective, mixture.now, counts, 1.0)
+        share, gain = _search(objective, mixture.now, counts)
         if share <= 0 or gain <= 0:
             break  # the rule just found is not used
         mixture.add((by_t, by_q), counts, share)
@@ -324,19 +333,19 @@ def _exchange(rule: FrankWolfe, mixture: _Mixture, objective: Objective) -> None
             mixture.now.t + weight * (toward.t - away.t),
             mixture.now.q + weight * (toward.q - away.q),
         )
-        step, gain = _search(objective, mixture.now, far, 1.0)
+        step, gain = _search(objective, mixture.now, far)
         if step <= 0 or gain <= 0:
             return
         mixture.move(source, target, step * weight)
 
 
-def _search(objective: Objective, start: Counts, end: Counts, most: float) -> tuple[float, float]:
+def _search(objective: Objective, start: Counts, end: Counts) -> tuple[float, float]:
     moving = objective.n_moving(start, end)
     if not moving:
         return 0.0, 0.0
-    n_grid = int(np.clip(300_000 // moving, 16, 1000))
-    along = objective.along(start, end)
-    return best_step(along, most, concave=objective.concave, n_grid=n_grid)
+    # A fine grid where few labels move; with many, their sum is smooth and a coarse one does.
+    n_grid = int(np.clip(300_000 // moving, 16, 200))
+    return best_step(objective.along(start, end), concave=objective.concave, n_grid=n_grid)
 
 
 def _dot(by_t: np.ndarray, by_q: np.ndarray, end: Counts, start: Counts) -> float:

@@ -12,30 +12,27 @@ _GOLDEN = float(np.sqrt(5.0) - 1) / 2
 
 
 def best_step(
-    at: Callable[[float], float], most: float = 1.0, *, concave: bool = False, n_grid: int = 100
+    at: Callable[[np.ndarray], np.ndarray], *, concave: bool = False, n_grid: int = 200
 ) -> tuple[float, float]:
-    """The step in [0, ``most``] of largest value, and how much it improves on step 0.
+    """The step in [0, 1] of largest value, and how much it improves on step 0.
 
-    A concave function is searched by golden section alone. Any other is first evaluated at
-    ``n_grid`` equal steps, and the neighbourhood of the best is refined. Never worse than step 0.
+    ``at`` takes an array of steps and returns their values. A concave function is searched by
+    golden section alone. Any other is first evaluated at ``n_grid`` equal steps, and the
+    neighbourhood of the best is refined. Never worse than step 0.
 
     >>> step, gain = best_step(lambda x: -((x - 0.3) ** 2), concave=True)
     >>> round(step, 6), round(gain, 6)
     (0.3, 0.09)
     """
-    start = at(0.0)
-    low, high, best, best_value = 0.0, most, 0.0, start
-    if not concave:
-        steps = np.linspace(0, most, n_grid + 1)
-        values = np.array([start, *(at(float(step)) for step in steps[1:])])
-        top = int(np.argmax(values))
-        best, best_value = float(steps[top]), float(values[top])
-        low, high = float(steps[max(0, top - 1)]), float(steps[min(n_grid, top + 1)])
-    refined, value = _golden_section(at, low, high)
-    for step, found in ((refined, value), (most, at(most))):
-        if found > best_value:
-            best, best_value = step, found
-    return best, best_value - start
+    steps = np.array([0.0, 1.0]) if concave else np.linspace(0, 1, n_grid + 1)
+    values = np.asarray(at(steps), dtype=np.float64)
+    top = int(np.argmax(values))
+    low, high = float(steps[max(0, top - 1)]), float(steps[min(len(steps) - 1, top + 1)])
+    best, best_value = float(steps[top]), float(values[top])
+    refined, value = _golden_section(lambda x: float(at(np.array([x]))[0]), low, high)
+    if value > best_value:
+        best, best_value = refined, value
+    return best, best_value - float(values[0])
 
 
 def _golden_section(at: Callable[[float], float], low: float, high: float) -> tuple[float, float]:

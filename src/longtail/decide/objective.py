@@ -49,9 +49,9 @@ class Objective:
         by_t, by_q = self._slope(c.t, c.q, self.p)
         return (1 - self.weight) * by_t + self.per_hit, (1 - self.weight) * by_q
 
-    def along(self, start: Counts, end: Counts) -> Callable[[float], float]:
-        """The value as a function of the step from ``start`` toward ``end``, up to a constant."""
-        return lambda step: self.value(start.toward(end, step))
+    def along(self, start: Counts, end: Counts) -> Callable[[np.ndarray], np.ndarray]:
+        """The values at several steps (s,) from ``start`` toward ``end``, up to a constant."""
+        return lambda steps: np.array([self.value(start.toward(end, float(x))) for x in steps])
 
     def n_moving(self, start: Counts, end: Counts) -> int:
         return len(self.p)
@@ -78,17 +78,19 @@ class MacroObjective(Objective):
         self.utility, self.constants = utility, constants
         self.concave = isinstance(utility, LabelUtility) and utility.concave
 
-    def along(self, start: Counts, end: Counts) -> Callable[[float], float]:
-        """Evaluates only the labels whose counts move."""
+    def along(self, start: Counts, end: Counts) -> Callable[[np.ndarray], np.ndarray]:
+        """Evaluates only the labels whose counts move, at all steps in one call."""
         moving = self._moving(start, end)
         a = Counts(start.t[moving], start.q[moving])
         b = Counts(end.t[moving], end.q[moving])
         p = self.p[moving]
 
-        def at(step: float) -> float:
-            c = a.toward(b, step)
-            total = (1 - self.weight) * float(self._values(c.t, c.q, p).sum()) / len(self.p)
-            return total + self.per_hit * float(c.t.sum())
+        def at(steps: np.ndarray) -> np.ndarray:
+            t = a.t + steps[:, None] * (b.t - a.t)
+            q = a.q + steps[:, None] * (b.q - a.q)
+            values = self._values(t.ravel(), q.ravel(), np.tile(p, len(steps))).reshape(t.shape)
+            total = (1 - self.weight) / len(self.p) * values.sum(axis=1)
+            return np.asarray(total + self.per_hit * t.sum(axis=1))
 
         return at
 

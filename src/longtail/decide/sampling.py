@@ -17,8 +17,8 @@ def madow_sample(marginals: Any, *, random_state: Any = None) -> sp.csr_matrix:
 
     ``marginals`` (n, L): h in [0, 1], dense or sparse; a row that sums to a whole number k yields
     sets of exactly k labels (otherwise of k or k + 1). One uniform number u a row decides: label j
-    is taken when the running sum of h crosses one of u, u + 1, u + 2, ... at j. Returns a binary CSR
-    matrix of float32.
+    is taken when the running sum of h crosses one of u, u + 1, u + 2, ... at j. Returns a binary
+    CSR matrix of float32.
 
     >>> madow_sample([[0.5, 0.5, 1.0]] * 3, random_state=0).sum(axis=1).ravel()
     matrix([[2., 2., 2.]], dtype=float32)
