@@ -21,7 +21,7 @@ from longtail import BlockCoordinateAscent, TopK, WeightedTopK
 
 
 def test_worked_case() -> None:
-    rule = BlockCoordinateAscent("macro_f1", k=1, random_state=0)
+    rule = BlockCoordinateAscent("macro_f1", k=1, init="top", random_state=0)
     assert rule.select(WORKED).indices.ravel().tolist() == [1, 0, 2]
     np.testing.assert_allclose(rule.utilities_[:2], [0.2962963, 0.4793936], atol=5e-8)
     assert rule.converged_

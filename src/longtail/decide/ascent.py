@@ -42,9 +42,10 @@ class BlockCoordinateAscent(DecisionRule):
     k: labels a row; None with ``budget="at_most"`` sets no limit.
     budget: "exactly" k, or "at_most" k: then a label is named only if that raises the metric.
     precision_weight: w in the objective (1 - w) * metric + w * precision at k.
-    init: where to start: "top" (the k most probable), "greedy" (nothing named), "random", or a
+    init: where to start: "greedy" (nothing named yet), "top" (the k most probable), "random", or a
         ``TopK`` of labels.
-    n_starts: how many starts to try; those after the first are random. The best answer is kept.
+    n_starts: how many starts to try, in different orders of the rows; those after the first are
+        random, or greedy where ``init`` is. The best answer is kept.
     tol: stop when a sweep improves the objective by less; 0 goes on until nothing changes.
     max_sweeps: most passes over the rows.
     candidates_only: never name a label that is not stored in a sparse ``eta``. By default a row
@@ -88,7 +89,7 @@ class BlockCoordinateAscent(DecisionRule):
         *,
         budget: str = "exactly",
         precision_weight: float = 0.0,
-        init: Any = "top",
+        init: Any = "greedy",
         n_starts: int = 1,
         tol: float = 1e-7,
         max_sweeps: int = 100,
@@ -124,7 +125,9 @@ class BlockCoordinateAscent(DecisionRule):
         named.
         """
         found = as_candidates(eta, allow=allow, deny=deny)
-        starts = [self.init, *["random"] * (as_k(self.n_starts, "n_starts") - 1)]
+        greedy = isinstance(self.init, str) and self.init == "greedy"
+        others = ["greedy" if greedy else "random"] * (as_k(self.n_starts, "n_starts") - 1)
+        starts = [self.init, *others]
         seed = as_seed(self.random_state)
         runs = [((seed + r) % 2**64, self.precision_weight, s) for r, s in enumerate(starts)]
         results = ascend(self, found, runs)

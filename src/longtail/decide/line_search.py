@@ -39,7 +39,7 @@ def _golden_section(at: Callable[[float], float], low: float, high: float) -> tu
     a, b = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
     at_a, at_b = at(a), at(b)
     for _ in range(60):
-        if high - low < 1e-10:
+        if high - low < 1e-8:
             break
         if at_a < at_b:
             low, a, at_a = a, b, at_b

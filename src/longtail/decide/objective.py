@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from longtail._native import core
 from longtail.decide.utilities import MACRO, MICRO, Constants, LabelUtility, utility_names
 
 __all__ = ["Counts", "Objective", "make_objective"]
@@ -84,6 +85,21 @@ class MacroObjective(Objective):
         a = Counts(start.t[moving], start.q[moving])
         b = Counts(end.t[moving], end.q[moving])
         p = self.p[moving]
+
+        if isinstance(self.utility, LabelUtility):
+            native, beta2, epsilon = (
+                self.utility.native,
+                self.constants.beta2,
+                self.constants.epsilon,
+            )
+            by_t, by_q = b.t - a.t, b.q - a.q
+            scale, hits, per_hit = (1 - self.weight) / len(self.p), a.t.sum(), by_t.sum()
+
+            def quick(steps: np.ndarray) -> np.ndarray:
+                total = core.utility_along(native, beta2, epsilon, a.t, a.q, p, by_t, by_q, steps)
+                return np.asarray(scale * total + self.per_hit * (hits + steps * per_hit))
+
+            return quick
 
         def at(steps: np.ndarray) -> np.ndarray:
             t = a.t + steps[:, None] * (b.t - a.t)
