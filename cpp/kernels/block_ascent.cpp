@@ -102,7 +102,7 @@ class Ascent {
 
   // Counts of the current answer, from scratch.
   void reset() {
-    for (int64_t j = 0; j < eta_.n_cols; ++j) states_[j] = {0.0, 0.0, positives_[j], 0.0};
+    for (int64_t j = 0; j < eta_.n_cols; ++j) states_[j] = Model::untouched(positives_[j]);
     for (size_t s = 0; s < out_.ids.size(); ++s)
       if (out_.ids[s] >= 0) model_.add(out_.ids[s], out_.etas[s]);
     model_.refresh();
@@ -215,9 +215,7 @@ class Ascent {
       build_idle();
     else
       update_idle(old_);  // taken out of the counts just now
-    own_.assign(eta_.indices + eta_.begin(row), eta_.indices + eta_.end(row));
-    std::sort(own_.begin(), own_.end());
-    idle_.visit([&](int32_t label) { return std::binary_search(own_.begin(), own_.end(), label); },
+    idle_.visit([&](int32_t label) { return find(row, label) < eta_.end(row); },
                 [&](int32_t label, double gain) { return best_.insert({gain, label, 0.0f}); });
   }
 
@@ -256,7 +254,7 @@ class Ascent {
   std::vector<Gain> old_, sorted_;
   std::vector<LabelState> kept_;
   std::vector<double> gains_, idle_gains_;
-  std::vector<int32_t> own_, ids_;
+  std::vector<int32_t> ids_;
 };
 
 template <class Model>

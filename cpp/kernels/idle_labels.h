@@ -7,9 +7,9 @@
 // costs O(log L), and the best label outside a few excluded ones is found in O(excluded * log L).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
-#include <queue>
 #include <utility>
 #include <vector>
 
@@ -33,28 +33,35 @@ class IdleLabels {
   void set(int32_t label, double gain) {
     if (gains_[label] == gain) return;
     gains_[label] = gain;
-    for (size_t node = (leaves_ + static_cast<size_t>(label)) / 2; node > 0; node /= 2)
-      winner_[node] = better(winner_[2 * node], winner_[2 * node + 1]);
+    for (size_t node = (leaves_ + static_cast<size_t>(label)) / 2; node > 0; node /= 2) {
+      const int32_t now = better(winner_[2 * node], winner_[2 * node + 1]);
+      if (now == winner_[node] && now != label) return;  // lost to the same label as before: nothing changes above
+      winner_[node] = now;
+    }
   }
 
   bool allowed(int32_t label) const { return gains_[label] != kNever; }
 
   // Calls take(label, gain) from the best label down until it returns false; labels with skip(label) are left out.
   template <class Skip, class Take>
-  void visit(const Skip& skip, const Take& take) const {
+  void visit(const Skip& skip, const Take& take) {
     auto worse = [this](size_t a, size_t b) { return winner_[a] != better(winner_[a], winner_[b]); };
-    std::priority_queue<size_t, std::vector<size_t>, decltype(worse)> open(worse);
-    open.push(1);
-    while (!open.empty()) {
-      const size_t node = open.top();
-      open.pop();
+    auto push = [&](size_t node) {
+      open_.push_back(node);
+      std::push_heap(open_.begin(), open_.end(), worse);
+    };
+    open_.assign(1, 1);
+    while (!open_.empty()) {
+      std::pop_heap(open_.begin(), open_.end(), worse);
+      const size_t node = open_.back();
+      open_.pop_back();
       const int32_t label = winner_[node];
       if (label < 0 || gains_[label] == kNever) return;
       if (node >= leaves_) {
         if (!skip(label) && !take(label, gains_[label])) return;
       } else {
-        open.push(2 * node);
-        open.push(2 * node + 1);
+        push(2 * node);
+        push(2 * node + 1);
       }
     }
   }
@@ -70,6 +77,7 @@ class IdleLabels {
 
   std::vector<double> gains_;
   std::vector<int32_t> winner_;  // heap order: children of node i are 2i and 2i + 1
+  std::vector<size_t> open_;     // nodes yet to visit, a heap
   size_t leaves_ = 1;
 };
 

@@ -1,8 +1,8 @@
 // How a row's decision changes a label's state, and what naming a label would gain: counts with a named utility,
 // coverage, and counts with a utility given as a function.
 //
-// The three share an interface (remove, add, restored, gains, idle_gains, refresh, total) that block_ascent.cpp is
-// written against. States passed to `gains` have the row's own contribution removed.
+// The three share an interface (untouched, remove, add, restored, gains, idle_gains, refresh, total) that
+// block_ascent.cpp is written against. States passed to `gains` have the row's own contribution removed.
 #pragma once
 
 #include <cmath>
@@ -26,6 +26,7 @@ class CountModel {
   CountModel(States& states, const UtilityParams& params, const Mixture& mixture)
       : states_(states), u_(params), mix_(mixture) {}
 
+  static LabelState untouched(double positives) { return {0.0, 0.0, positives, 0.0}; }
   void remove(int32_t j, float eta) {
     LabelState& s = states_[j];
     s.q -= 1.0;
@@ -65,23 +66,46 @@ class CountModel {
 };
 
 // Coverage, the expected share of labels with a true positive: 1 - F_j, F_j = prod (1 - eta) over the rows that name j.
-// F is kept as the sum of log(1 - eta) in t, so that it can be divided again after it has become very small, and the
-// number of rows with eta = 1 in q, since their factor is 0; value is F.
+// F is t * 2^(-512 p), so that it can be divided again after it has become very small; q is the number of rows with
+// eta = 1, whose factor is 0 and is left out of t; value is F.
 class CoverageModel {
  public:
   CoverageModel(States& states, const UtilityParams&, const Mixture& mixture) : states_(states), mix_(mixture) {}
 
-  void remove(int32_t j, float eta) { shift(states_[j], eta, -1.0); }
-  void add(int32_t j, float eta) { shift(states_[j], eta, 1.0); }
+  static LabelState untouched(double) { return {1.0, 0.0, 0.0, 1.0}; }
+  void remove(int32_t j, float eta) {
+    LabelState& s = states_[j];
+    if (eta >= 1.0f) {
+      s.q -= 1.0;
+    } else {
+      s.t /= 1.0 - static_cast<double>(eta);
+      if (s.t > 1.0) {  // back up one step, or rounding above 1
+        s.t = s.p > 0.0 ? s.t * kStep : 1.0;
+        s.p = std::max(0.0, s.p - 1.0);
+      }
+    }
+    s.value = failure(s);
+  }
+  void add(int32_t j, float eta) {
+    LabelState& s = states_[j];
+    if (eta >= 1.0f) {
+      s.q += 1.0;
+    } else {
+      s.t *= 1.0 - static_cast<double>(eta);
+      if (s.t < kStep) {
+        s.t /= kStep;
+        s.p += 1.0;
+      }
+    }
+    s.value = failure(s);
+  }
   void restored(int32_t) {}
   void gains(int64_t count, const int32_t* ids, const float* etas, double* out) {
     for (int64_t c = 0; c < count; ++c)
       out[c] = (mix_.utility * states_[ids[c]].value + mix_.precision) * static_cast<double>(etas[c]);
   }
   void idle_gains(int64_t count, const int32_t*, double* out) { std::fill(out, out + count, 0.0); }
-  void refresh() {
-    for (LabelState& s : states_) s.value = failure(s);
-  }
+  void refresh() {}
   double total() {
     double sum = 0.0;
     for (const LabelState& s : states_) sum += 1.0 - s.value;
@@ -89,13 +113,10 @@ class CoverageModel {
   }
 
  private:
-  static double failure(const LabelState& s) { return s.q > 0.0 ? 0.0 : std::exp(s.t); }
-  static void shift(LabelState& s, float eta, double sign) {
-    if (eta >= 1.0f)
-      s.q += sign;
-    else
-      s.t = std::min(0.0, s.t + sign * std::log1p(-static_cast<double>(eta)));
-    s.value = failure(s);
+  static constexpr double kStep = 0x1p-512;
+  static double failure(const LabelState& s) {
+    if (s.q > 0.0 || s.p > 1.0) return 0.0;
+    return s.p > 0.0 ? s.t * kStep : s.t;
   }
 
   States& states_;
@@ -109,6 +130,7 @@ class FunctionModel {
   FunctionModel(States& states, const UtilityParams& params, const Mixture& mixture, const UtilityFunction& function)
       : states_(states), n_(params.n_rows), mix_(mixture), function_(function) {}
 
+  static LabelState untouched(double positives) { return {0.0, 0.0, positives, 0.0}; }
   void remove(int32_t j, float eta) {
     LabelState& s = states_[j];
     s.q -= 1.0;
