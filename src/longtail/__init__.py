@@ -44,6 +44,7 @@ _HOME = {
     "native_info": "_native",
     "read_xc": "data",
     "register_dataset": "data",
+    "tradeoff": "report",
     "train_validation_split": "data",
     "write_xc": "data",
 }
