@@ -38,14 +38,16 @@ RESULTS = Path(__file__).parent / "results"
 
 def probabilities(name: str, n_candidates: int, seed: int) -> tuple[lt.TopK, Any, Any]:
     """Candidates of the test rows, true labels of test and training rows; kept on disk."""
-    kept = RESULTS / f"decide-{name}-{n_candidates}-{seed}.npz"
+    kept = RESULTS / f"decide-{name}-{n_candidates}-{seed}-C16.npz"
     data = lt.load_dataset(Path(os.environ["LONGTAIL_DATA"]) / name)
     if not kept.exists():
         X, X_test = data.train.X, data.test.X
         if X is None:
             tfidf = lt.Tfidf()
             X, X_test = tfidf.fit_transform(data.train.texts), tfidf.transform(data.test.texts)
-        model = lt.XRLinear(loss="logistic", post_processor="sigmoid", random_state=seed)
+        model = lt.XRLinear(
+            loss="logistic", post_processor="sigmoid", C=16, beam=50, random_state=seed
+        )
         top = model.fit(X, data.train.Y).predict_proba_topk(X_test, k=n_candidates)
         RESULTS.mkdir(exist_ok=True)
         np.savez(kept, indices=top.indices, scores=top.scores)

@@ -304,7 +304,8 @@ def _solve(
     for _ in range(as_k(rule.max_iter, "max_iter")):
         by_t, by_q = objective.slope(mixture.now)
         counts = measure(by_t, by_q)
-        mixture.gap = max(0.0, _dot(by_t, by_q, counts, mixture.now))
+        now = mixture.now
+        mixture.gap = max(0.0, _dot(by_t, by_q, counts.t - now.t, counts.q - now.q))
         share, gain = _search(objective, mixture.now, counts)
         if share <= 0 or gain <= 0:
             break  # the rule just found is not used
@@ -322,7 +323,7 @@ def _exchange(rule: FrankWolfe, mixture: _Mixture, objective: Objective) -> None
         if len(mixture.rules) < 2:
             return
         by_t, by_q = objective.slope(mixture.now)
-        scores = np.array([by_t @ c.t + by_q @ c.q for c in mixture.counts])
+        scores = np.array([_dot(by_t, by_q, c.t, c.q) for c in mixture.counts])
         source, target = int(np.argmin(scores)), int(np.argmax(scores))
         weight = mixture.weights[source]
         if scores[target] - scores[source] <= rule.tol / 10 or weight <= 0:
@@ -348,8 +349,9 @@ def _search(objective: Objective, start: Counts, end: Counts) -> tuple[float, fl
     return best_step(objective.along(start, end), concave=objective.concave, n_grid=n_grid)
 
 
-def _dot(by_t: np.ndarray, by_q: np.ndarray, end: Counts, start: Counts) -> float:
-    return float(by_t @ (end.t - start.t) + by_q @ (end.q - start.q))
+def _dot(by_t: np.ndarray, by_q: np.ndarray, t: np.ndarray, q: np.ndarray) -> float:
+    # Not by BLAS, whose sums depend on the number of threads.
+    return float((by_t * t).sum() + (by_q * q).sum())
 
 
 def _with_probabilities(chosen: sp.csr_matrix, found: Candidates, k: int) -> TopK:
