@@ -13,8 +13,8 @@ from longtail._native import csr_args
 from longtail._validation import as_k, as_labels, as_seed, check_same_rows
 from longtail.data.topk import TopK
 from longtail.decide.candidates import Candidates, as_candidates
-from longtail.decide.line_search import best_step
-from longtail.decide.objective import Counts, Objective, make_objective
+from longtail.decide.mixture import frank_wolfe
+from longtail.decide.objective import Counts, make_objective
 from longtail.decide.rule import DecisionRule, by_probability, decide_linear, is_exact
 from longtail.decide.sampling import madow_sample
 from longtail.decide.utilities import Constants
@@ -136,7 +136,17 @@ class FrankWolfe(DecisionRule):
             self.metric, self.gradient, p, self.k, self.precision_weight, constants
         )
         measure = _Measure(self, found, csr_args(Y))
-        results = [_solve(self, measure, objective, *start) for start in self._starts(p)]
+        results = [
+            frank_wolfe(
+                measure,
+                objective,
+                start,
+                max_iter=as_k(self.max_iter, "max_iter"),
+                tol=self.tol,
+                corrections=self.corrections,
+            )
+            for start in self._starts(p)
+        ]
         best = max(results, key=lambda mixture: mixture.utilities[-1])
         self.a_ = np.array([a for a, _ in best.rules])
         self.b_ = np.array([b for _, b in best.rules])
@@ -260,98 +270,6 @@ class _Measure:
             np.bincount(ids[named], weights=hits[named], minlength=width) / n,
             np.bincount(ids[named], minlength=width) / n,
         )
-
-
-class _Mixture:
-    """Rules, their weights and counts; ``now`` are the counts of the mixture."""
-
-    def __init__(self, rule: tuple[np.ndarray, np.ndarray], counts: Counts) -> None:
-        self.rules, self.weights, self.counts, self.now = [rule], [1.0], [counts], counts
-        self.utilities: list[float] = []
-        self.gap = float("inf")
-
-    def add(self, rule: tuple[np.ndarray, np.ndarray], counts: Counts, share: float) -> None:
-        if share == 1:
-            self.rules, self.weights, self.counts = [], [], []
-        self.weights = [weight * (1 - share) for weight in self.weights]
-        self.rules.append(rule)
-        self.weights.append(share)
-        self.counts.append(counts)
-        self._settle()
-
-    def move(self, source: int, target: int, share: float) -> None:
-        self.weights[source] -= share
-        self.weights[target] += share
-        if self.weights[source] <= 1e-15:
-            self.weights[target] += self.weights[source]
-            for each in (self.rules, self.weights, self.counts):
-                del each[source]  # type: ignore[attr-defined]
-        self._settle()
-
-    def _settle(self) -> None:
-        """Weights that sum to 1, and the counts they make, free of drift."""
-        total = sum(self.weights)
-        self.weights = [weight / total for weight in self.weights]
-        pairs = list(zip(self.weights, self.counts, strict=True))
-        self.now = Counts(sum(w * c.t for w, c in pairs), sum(w * c.q for w, c in pairs))  # type: ignore[arg-type]
-
-
-def _solve(
-    rule: FrankWolfe, measure: _Measure, objective: Objective, a: np.ndarray, b: np.ndarray
-) -> _Mixture:
-    mixture = _Mixture((a, b), measure(a, b))
-    mixture.utilities.append(objective.value(mixture.now))
-    for _ in range(as_k(rule.max_iter, "max_iter")):
-        by_t, by_q = objective.slope(mixture.now)
-        counts = measure(by_t, by_q)
-        now = mixture.now
-        mixture.gap = max(0.0, _dot(by_t, by_q, counts.t - now.t, counts.q - now.q))
-        share, gain = _search(objective, mixture.now, counts)
-        if share <= 0 or gain <= 0:
-            break  # the rule just found is not used
-        mixture.add((by_t, by_q), counts, share)
-        _exchange(rule, mixture, objective)
-        mixture.utilities.append(objective.value(mixture.now))
-        if mixture.utilities[-1] - mixture.utilities[-2] < rule.tol:
-            break
-    return mixture
-
-
-def _exchange(rule: FrankWolfe, mixture: _Mixture, objective: Objective) -> None:
-    """Moves weight from the rule of least to that of largest slope, while that pays."""
-    for _ in range(rule.corrections):
-        if len(mixture.rules) < 2:
-            return
-        by_t, by_q = objective.slope(mixture.now)
-        scores = np.array([_dot(by_t, by_q, c.t, c.q) for c in mixture.counts])
-        source, target = int(np.argmin(scores)), int(np.argmax(scores))
-        weight = mixture.weights[source]
-        if scores[target] - scores[source] <= rule.tol / 10 or weight <= 0:
-            return
-        # All of the source's weight moved: the far end of the line.
-        away, toward = mixture.counts[source], mixture.counts[target]
-        far = Counts(
-            mixture.now.t + weight * (toward.t - away.t),
-            mixture.now.q + weight * (toward.q - away.q),
-        )
-        step, gain = _search(objective, mixture.now, far)
-        if step <= 0 or gain <= 0:
-            return
-        mixture.move(source, target, step * weight)
-
-
-def _search(objective: Objective, start: Counts, end: Counts) -> tuple[float, float]:
-    moving = objective.n_moving(start, end)
-    if not moving:
-        return 0.0, 0.0
-    # A fine grid where few labels move; with many, their sum is smooth and a coarse one does.
-    n_grid = int(np.clip(300_000 // moving, 16, 200))
-    return best_step(objective.along(start, end), concave=objective.concave, n_grid=n_grid)
-
-
-def _dot(by_t: np.ndarray, by_q: np.ndarray, t: np.ndarray, q: np.ndarray) -> float:
-    # Not by BLAS, whose sums depend on the number of threads.
-    return float((by_t * t).sum() + (by_q * q).sum())
 
 
 def _with_probabilities(chosen: sp.csr_matrix, found: Candidates, k: int) -> TopK:
