@@ -97,9 +97,10 @@ nb::tuple decide_linear(Array1<int64_t> indptr, Array1<int32_t> indices, Array1<
   std::vector<int32_t> ids(size);
   std::vector<float> scores(size), hits(truth ? size : 0);
   {
-    const Poll poll = poll_python(progress);
+    const bool small = eta.nnz() < (1 << 18);  // done before a thread would have started
+    const Poll poll = small ? Poll{} : poll_python(progress);
     nb::gil_scoped_release nogil;
-    linear_decision(eta, rules, truth ? &known : nullptr, n_threads,
+    linear_decision(eta, rules, truth ? &known : nullptr, small ? 1 : n_threads,
                     {ids.data(), scores.data(), truth ? hits.data() : nullptr}, poll);
   }
   const std::vector<size_t> shape{static_cast<size_t>(eta.n_rows), static_cast<size_t>(k)};
@@ -110,7 +111,7 @@ nb::tuple decide_linear(Array1<int64_t> indptr, Array1<int32_t> indices, Array1<
 nb::list ascend(Array1<int64_t> indptr, Array1<int32_t> indices, Array1<float> values, int64_t n_cols,
                 const std::string& utility, nb::object function, double beta, double epsilon, int64_t k, bool exactly,
                 bool candidates_only, std::optional<Array1<uint8_t>> allowed, double tol, int64_t max_sweeps,
-                bool shuffle, nb::list runs, int n_threads, nb::object progress) {
+                std::vector<double> annealing, bool shuffle, nb::list runs, int n_threads, nb::object progress) {
   const CsrView eta = csr_view(indptr, indices, values, n_cols);
   check_labels(eta);
   require(k >= 1 && max_sweeps >= 0, "k must be positive, max_sweeps not negative");
@@ -127,6 +128,7 @@ nb::list ascend(Array1<int64_t> indptr, Array1<int32_t> indices, Array1<float> v
   settings.allowed = allowed_labels(allowed, n_cols);
   settings.tol = tol;
   settings.max_sweeps = max_sweeps;
+  settings.annealing = std::move(annealing);
   settings.shuffle = shuffle;
   std::vector<AscentRun> todo;
   for (nb::handle item : runs) {  // (seed, precision weight, "empty" or "random" or ids)
@@ -211,7 +213,8 @@ void bind_decide(nb::module_& m) {
   m.def("block_ascent", &ascend, nb::arg("indptr"), nb::arg("indices"), nb::arg("values"), nb::arg("n_cols"),
         nb::arg("utility"), nb::arg("function").none(), nb::arg("beta"), nb::arg("epsilon"), nb::arg("k"),
         nb::arg("exactly"), nb::arg("candidates_only"), nb::arg("allowed").none(), nb::arg("tol"),
-        nb::arg("max_sweeps"), nb::arg("shuffle"), nb::arg("runs"), nb::arg("n_threads"), nb::arg("progress").none());
+        nb::arg("max_sweeps"), nb::arg("annealing"), nb::arg("shuffle"), nb::arg("runs"), nb::arg("n_threads"),
+        nb::arg("progress").none());
   m.def("decide_online", &decide_online, nb::arg("indptr"), nb::arg("indices"), nb::arg("values"), nb::arg("n_cols"),
         nb::arg("utility"), nb::arg("beta"), nb::arg("epsilon"), nb::arg("k"), nb::arg("exactly"),
         nb::arg("precision_weight"), nb::arg("weight"), nb::arg("growth"), nb::arg("t"), nb::arg("q"), nb::arg("p"),

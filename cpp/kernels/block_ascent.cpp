@@ -33,7 +33,7 @@ class Ascent {
         go_on_(go_on),
         n_(static_cast<double>(eta.n_rows)),
         m_(static_cast<double>(eta.n_cols)),
-        mix_{1.0 - run.precision_weight, run.precision_weight * m_ / (n_ * static_cast<double>(settings.k))},
+        mix_(mixture(run.precision_weight)),
         states_(eta.n_cols),
         model_(make_model()),
         best_(settings.k) {}
@@ -44,8 +44,12 @@ class Ascent {
     out_.utilities.push_back(objective());
     std::vector<uint32_t> order(eta_.n_rows);
     std::iota(order.begin(), order.end(), 0u);
+    const auto n_annealed = static_cast<int64_t>(set_.annealing.size());
     for (int64_t sweep = 0; sweep < set_.max_sweeps; ++sweep) {
       if (sweep > 0) reset();  // sums of many small changes drift
+      const bool annealed = sweep < n_annealed;
+      const double own = run_.precision_weight;
+      model_.mix(mixture(annealed ? std::max(own, set_.annealing[sweep]) : own));
       if (set_.shuffle) {
         RandomStream random(run_.seed, kOrderStream, static_cast<uint64_t>(sweep));
         for (size_t i = order.size(); i > 1; --i)
@@ -59,14 +63,17 @@ class Ascent {
       }
       const double before = out_.utilities.back();
       out_.utilities.push_back(objective());
+      if (annealed) continue;
       out_.converged = changed == 0;
       // The first sweep after an empty or a short start may lower the objective: naming k labels can cost.
-      if (out_.converged || (sweep > 0 && out_.utilities.back() - before < set_.tol)) break;
+      if (out_.converged || (sweep > n_annealed && out_.utilities.back() - before < set_.tol)) break;
     }
     return true;
   }
 
  private:
+  Mixture mixture(double w) const { return {1.0 - w, w * m_ / (n_ * static_cast<double>(set_.k))}; }
+
   Model make_model() {
     const UtilityParams params{n_, set_.beta * set_.beta, set_.epsilon * n_};
     if constexpr (std::is_same_v<Model, FunctionModel>)

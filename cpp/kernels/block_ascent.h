@@ -5,8 +5,9 @@
 // would gain, and the k best are named. The objective, times the number of labels m, is
 //     (1 - w) * sum_j utility(t_j, q_j, p_j)  +  w * m / (n k) * sum_j t_j
 // (the second term is precision at k). A row only changes if that improves the objective, so the objective never falls
-// and a sweep without a change proves that no row can improve it alone. Sweeps are sequential by nature; several runs
-// (restarts, weights w) are solved side by side.
+// and a sweep without a change proves that no row can improve it alone. The first
+// sweeps may give precision more weight than asked for (annealing): the smoother objective leads to better optima.
+// Sweeps are sequential by nature; several runs (restarts, weights w) are solved side by side.
 #pragma once
 
 #include <cstdint>
@@ -47,7 +48,8 @@ struct AscentSettings {
   const uint8_t* allowed = nullptr;  // (n_cols), or null: labels that may fill a row beside its candidates
   double tol = 0.0;                  // stop when a sweep improves the objective by less
   int64_t max_sweeps = 100;
-  bool shuffle = true;  // visit rows in a fresh random order in every sweep
+  std::vector<double> annealing;  // weights of precision in the first sweeps, where larger than the run's own
+  bool shuffle = true;            // visit rows in a fresh random order in every sweep
 };
 
 enum class Start { kGiven, kEmpty, kRandom };

@@ -1,7 +1,7 @@
 // How a row's decision changes a label's state, and what naming a label would gain: counts with a named utility,
 // coverage, and counts with a utility given as a function.
 //
-// The three share an interface (untouched, remove, add, restored, gains, idle_gains, refresh, total) that
+// The three share an interface (untouched, mix, remove, add, restored, gains, idle_gains, refresh, total) that
 // block_ascent.cpp is written against. States passed to `gains` have the row's own contribution removed.
 #pragma once
 
@@ -39,6 +39,7 @@ class CountModel {
     s.t += static_cast<double>(eta);
     s.value = U::at(s.t, s.q, s.p, u_);
   }
+  void mix(const Mixture& mixture) { mix_ = mixture; }
   void restored(int32_t) {}
   void gains(int64_t count, const int32_t* ids, const float* etas, double* out) {
     for (int64_t c = 0; c < count; ++c) out[c] = gain(states_[ids[c]], static_cast<double>(etas[c]));
@@ -99,6 +100,7 @@ class CoverageModel {
     }
     s.value = failure(s);
   }
+  void mix(const Mixture& mixture) { mix_ = mixture; }
   void restored(int32_t) {}
   void gains(int64_t count, const int32_t* ids, const float* etas, double* out) {
     for (int64_t c = 0; c < count; ++c)
@@ -142,6 +144,7 @@ class FunctionModel {
     states_[j].t += static_cast<double>(eta);
     stale_.push_back(j);
   }
+  void mix(const Mixture& mixture) { mix_ = mixture; }
   void restored(int32_t j) { stale_.push_back(j); }  // the copy may have been made before its value was known
   void gains(int64_t count, const int32_t* ids, const float* etas, double* out) {
     begin();

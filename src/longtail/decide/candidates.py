@@ -45,7 +45,8 @@ class Candidates:
 
     def expected_positives(self) -> np.ndarray:
         """Sum of the probabilities of each label (L,)."""
-        return np.bincount(self.indices, weights=self.values, minlength=self.n_labels)
+        total = np.bincount(self.indices, weights=self.values, minlength=self.n_labels)
+        return total.astype(np.float64)  # counts of nothing are integers
 
     def rows(self) -> np.ndarray:
         """The row of every stored entry."""

@@ -185,7 +185,7 @@ def _answers(
     seed, group = as_seed(settings["random_state"]), max(2, n_threads(settings["n_jobs"]))
     for start in range(0, len(shares), group):
         part = shares[start : start + group]
-        results = ascend(rule, found, [(seed, weight, "greedy") for weight in part])
+        results = ascend(rule, found, [(seed, weight, rule.init) for weight in part])
         for weight, (ids, etas, _, _) in zip(part, results, strict=True):
             yield f"mixture w={weight:.4g}", weight, by_probability(ids, etas, found.n_labels)
     ones, zeros = np.ones(found.n_labels), np.zeros(found.n_labels)
