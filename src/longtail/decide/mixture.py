@@ -103,6 +103,8 @@ def _exchange(mixture: Mixture, objective: Objective, tol: float, most: int) -> 
         if step <= 0 or gain <= 0:
             return
         mixture.move(source, target, step * weight)
+        if gain < tol / 10:
+            return
 
 
 def _search(objective: Objective, start: Counts, end: Counts) -> tuple[float, float]:
@@ -110,7 +112,7 @@ def _search(objective: Objective, start: Counts, end: Counts) -> tuple[float, fl
     if not moving:
         return 0.0, 0.0
     # A fine grid where few labels move; with many, their sum is smooth and a coarse one does.
-    n_grid = int(np.clip(300_000 // moving, 16, 200))
+    n_grid = int(np.clip(20_000 // moving, 16, 200))
     return best_step(objective.along(start, end), concave=objective.concave, n_grid=n_grid)
 
 
