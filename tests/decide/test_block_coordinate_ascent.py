@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -202,3 +204,21 @@ def test_errors_of_a_function_come_through() -> None:
     with pytest.raises(ValueError, match="NaN"):
         BlockCoordinateAscent(lambda tp, fp, fn, tn: tp * np.nan, k=1).select(WORKED)
     assert f1(1.0, 0.0, 0.0, 0.0) == 1
+
+
+@pytest.mark.parametrize("n_starts", [1, 3])
+def test_ctrl_c_stops_a_long_ascent(n_starts: int) -> None:
+    rng = np.random.default_rng(0)
+    ids = np.sort(rng.integers(0, 900, size=(60_000, 40), dtype=np.int32), axis=1)
+    ids += np.arange(40, dtype=np.int32)
+    scores = -np.sort(-rng.random(ids.shape, dtype=np.float32), axis=1)
+    rule = BlockCoordinateAscent(k=5, tol=0, max_sweeps=100_000, n_starts=n_starts, random_state=0)
+    signal.setitimer(signal.ITIMER_REAL, 0.3)
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            rule.set_params(annealing=[0.5 + 0.4 * (i % 2) for i in range(50_000)])
+            rule.select(TopK(ids, scores, n_labels=1000))
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
