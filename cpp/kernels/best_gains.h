@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 namespace lt {
@@ -22,6 +23,8 @@ inline bool gains_more(const Gain& a, const Gain& b) {
 // every offer fails against the last entry; large ones collect and select at the end.
 class BestGains {
  public:
+  static constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
   explicit BestGains(int64_t k) : k_(static_cast<size_t>(k)), insert_(k <= 32) { items_.reserve(insert_ ? k_ + 1 : 0); }
 
   void clear() { items_.clear(); }
@@ -56,6 +59,8 @@ class BestGains {
     items_.insert(std::upper_bound(items_.begin(), items_.end(), item, gains_more), item);
     return true;
   }
+  // Gains below this need not be offered.
+  double least() const { return insert_ && items_.size() == k_ ? items_.back().gain : -kInfinity; }
   bool full() const { return items_.size() >= k_; }
   std::vector<Gain>& items() { return items_; }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <limits>
 #include <numeric>
 #include <type_traits>
 
@@ -86,6 +87,7 @@ class Ascent {
     const int64_t k = set_.k;
     out_.ids.assign(eta_.n_rows * k, -1);
     out_.etas.assign(eta_.n_rows * k, 0.0f);
+    places_.assign(eta_.n_rows * k, -1);
     std::vector<Gain> row;
     for (int64_t i = 0; i < eta_.n_rows && run_.start != Start::kEmpty; ++i) {
       row.clear();
@@ -132,7 +134,7 @@ class Ascent {
         __builtin_prefetch(eta_.values + p);
       }
     }
-    if (i + 2 < order.size()) {
+    if (eta_.n_cols > (1 << 13) && i + 2 < order.size()) {  // a smaller table stays in cache
       const int64_t row = order[i + 2];
       for (int64_t p = eta_.begin(row); p < eta_.end(row); ++p) __builtin_prefetch(&states_[eta_.indices[p]]);
     }
@@ -149,6 +151,8 @@ class Ascent {
       const bool named = s < static_cast<int64_t>(items.size());
       out_.ids[row * set_.k + s] = named ? items[s].id : -1;
       out_.etas[row * set_.k + s] = named ? items[s].eta : 0.0f;
+      const int64_t place = named ? find(row, items[s].id) : eta_.end(row);
+      places_[row * set_.k + s] = place < eta_.end(row) ? static_cast<int32_t>(place - eta_.begin(row)) : -1;
     }
   }
 
@@ -165,8 +169,13 @@ class Ascent {
     gains_.resize(count);
     model_.gains(count, eta_.indices + first, eta_.values + first, gains_.data());
     best_.clear();
-    for (int64_t c = 0; c < count; ++c)
-      if (set_.exactly || gains_[c] > 0.0) best_.offer({gains_[c], eta_.indices[first + c], eta_.values[first + c]});
+    double least =
+        std::max(set_.exactly ? -BestGains::kInfinity : std::numeric_limits<double>::denorm_min(), least_of_old(row));
+    for (int64_t c = 0; c < count; ++c) {
+      if (gains_[c] < least) continue;
+      best_.offer({gains_[c], eta_.indices[first + c], eta_.values[first + c]});
+      least = std::max(least, best_.least());
+    }
     best_.finish();
     auto& found = best_.items();
     // No utility here rewards a label for a false positive, so an absent label never gains more than 0.
@@ -188,8 +197,23 @@ class Ascent {
     return true;
   }
 
+  // The k labels named so far are candidates too: what gains less than each of them is not among the k best. Most
+  // candidates fail here, which spares the sorted list nearly all insertions.
+  double least_of_old(int64_t row) const {
+    if (static_cast<int64_t>(old_.size()) < set_.k) return -BestGains::kInfinity;
+    double least = BestGains::kInfinity;
+    for (int64_t s = row * set_.k; s < (row + 1) * set_.k; ++s)
+      least = std::min(least, places_[s] < 0 ? -BestGains::kInfinity : gains_[places_[s]]);
+    return least;
+  }
+
   bool same_labels(const std::vector<Gain>& found) {
     if (found.size() != old_.size()) return false;
+    if (found.size() <= 16) {
+      for (const Gain& g : found)
+        if (std::none_of(old_.begin(), old_.end(), [&](const Gain& o) { return o.id == g.id; })) return false;
+      return true;
+    }
     sorted_ = found;
     std::sort(sorted_.begin(), sorted_.end(), smaller_id);
     for (size_t s = 0; s < sorted_.size(); ++s)
@@ -262,6 +286,7 @@ class Ascent {
   std::vector<LabelState> kept_;
   std::vector<double> gains_, idle_gains_;
   std::vector<int32_t> ids_;
+  std::vector<int32_t> places_;  // (n_rows, k): where a named label stands among the row's candidates, -1 if nowhere
 };
 
 template <class Model>
