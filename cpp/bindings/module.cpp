@@ -11,6 +11,7 @@ void bind_topk(nb::module_& m);
 void bind_linear(nb::module_& m);
 void bind_xc(nb::module_& m);
 void bind_tree(nb::module_& m);
+void bind_decide(nb::module_& m);
 }  // namespace lt::bind
 
 NB_MODULE(_core, m) {
@@ -28,4 +29,5 @@ NB_MODULE(_core, m) {
   lt::bind::bind_linear(m);
   lt::bind::bind_xc(m);
   lt::bind::bind_tree(m);
+  lt::bind::bind_decide(m);
 }

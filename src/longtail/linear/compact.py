@@ -1,10 +1,10 @@
 """``compact``: a smaller copy of a linear model, and what it costs in accuracy.
 
-Weights are rounded (``longtail.linear.layer``: bf16, or int8 in steps of each label's own size) and,
-where that is not enough, the smallest of the last level are dropped, which holds nearly all of them:
-positive ones up to twice the size of negative ones. Negative weights are fewer, and they are what
-keeps rare labels from being answered where they do not belong: on TIB-SID-en dropping half of the
-weights this way costs P@1/3/5 at most 0.2 points, by size alone up to half a point.
+Weights are rounded (``longtail.linear.layer``: bf16, or int8 in steps of each label's own size).
+Where that is not enough, the smallest of the last level are dropped, which holds nearly all of
+them: positive ones up to twice the size of negative ones. Negative weights are fewer, and they are
+what keeps rare labels from being answered where they do not belong: dropped by size alone, fewer
+weights cost more accuracy.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ def compact(
     X, Y : validation rows. If given, P@1, P@3 and P@5 of both models are measured on them
 
     The copy's ``compaction_`` says what was done: precision, megabytes before and after, the cut
-    below which weights went (positive ones below twice that), and the precisions. It is saved with the model. A target that not even
-    the largest weights fit is refused.
+    below which weights went (positive ones below twice that), and P@k. It is saved with the model.
+    A target that not even the biases fit is refused.
 
     >>> import longtail as lt
     >>> data = lt.make_longtail(n=600, d=100, L=30, n_test=300, random_state=0)

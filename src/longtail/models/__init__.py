@@ -18,14 +18,17 @@ TABLE = {
     "direct-propensity": "longtail.propensity:DirectPropensity",
     "ensemble": "longtail.ensemble:Ensemble",
     "fixed-propensity": "longtail.propensity:FixedPropensity",
+    "frank-wolfe": "longtail.decide:FrankWolfe",
     "jain-propensity": "longtail.propensity:JainPropensity",
     "joint-propensity": "longtail.propensity:JointPropensity",
     "label-tree": "longtail.tree:LabelTree",
     "nearest-neighbors": "longtail.baselines:NearestNeighbors",
     "one-vs-all": "longtail.linear:OneVsAll",
+    "online-rule": "longtail.decide:OnlineRule",
     "popularity": "longtail.baselines:Popularity",
     "richards-propensity": "longtail.propensity:RichardsPropensity",
     "tfidf": "longtail.features:Tfidf",
+    "threshold-rule": "longtail.decide:Threshold",
     "xr-linear": "longtail.linear:XRLinear",
 }
 

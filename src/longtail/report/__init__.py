@@ -1,5 +1,6 @@
 """Evaluation reports: ``evaluate`` makes one, ``compare`` sets several side by side, and
-``psp_diagnostic`` shows what normalisation hides in propensity-scored precision.
+``psp_diagnostic`` shows what normalisation hides in propensity-scored precision; ``tradeoff`` draws
+what a little precision buys for rare labels.
 
 ``catalogue`` lists the metrics, ``facts`` what is known of the data, ``slices`` looks by frequency
 and label, ``trust`` says which numbers not to take at face value; ``table``, ``page`` and
@@ -11,6 +12,7 @@ from longtail.report.evaluate import evaluate
 from longtail.report.measure import Measurement
 from longtail.report.psp import PSPDiagnostic, psp_diagnostic
 from longtail.report.summary import Report
+from longtail.report.tradeoff import Tradeoff, TradeoffPoint, tradeoff
 from longtail.report.trust import Note
 
 __all__ = [
@@ -19,7 +21,10 @@ __all__ = [
     "Note",
     "PSPDiagnostic",
     "Report",
+    "Tradeoff",
+    "TradeoffPoint",
     "compare",
     "evaluate",
     "psp_diagnostic",
+    "tradeoff",
 ]

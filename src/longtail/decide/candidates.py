@@ -1,0 +1,150 @@
+"""``Candidates``: probabilities at the door of a decision rule, in one form for every rule."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from longtail._validation import as_features
+from longtail.data.topk import TopK
+
+__all__ = ["Candidates", "as_candidates", "label_mask"]
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """The labels that each row may name, with their probabilities.
+
+    Compressed rows, as in CSR, except that the labels of a row may stand in any order (a ``TopK``
+    is used as it is, without a copy). A label that is not stored has probability 0.
+    ``allowed`` (L,) uint8 says which labels may be named at all; others are not stored.
+    """
+
+    indptr: np.ndarray
+    indices: np.ndarray
+    values: np.ndarray
+    n_labels: int
+    allowed: np.ndarray | None = None
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.indptr) - 1
+
+    @property
+    def args(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+        """What every kernel takes first."""
+        return self.indptr, self.indices, self.values, self.n_labels
+
+    @property
+    def longest(self) -> int:
+        """The largest number of candidates of a row."""
+        return int(np.diff(self.indptr).max(initial=0))
+
+    def expected_positives(self) -> np.ndarray:
+        """Sum of the probabilities of each label (L,)."""
+        total = np.bincount(self.indices, weights=self.values, minlength=self.n_labels)
+        return total.astype(np.float64)  # counts of nothing are integers
+
+    def rows(self) -> np.ndarray:
+        """The row of every stored entry."""
+        return np.repeat(np.arange(self.n_rows), np.diff(self.indptr))
+
+
+def as_candidates(
+    eta: Any,
+    *,
+    allow: Any = None,
+    deny: Any = None,
+    n_labels: int | None = None,
+    name: str = "eta",
+) -> Candidates:
+    """Probabilities (n, L) as ``Candidates``: a dense or sparse matrix, or a ``TopK``.
+
+    Every entry of a dense matrix is a candidate, zeros too; of a sparse one or a ``TopK``, what is
+    stored. ``allow`` and ``deny`` name labels (ids or a boolean mask) that may, or may not, be
+    named. Refuses NaN, values outside [0, 1] and a width other than ``n_labels``.
+
+    >>> as_candidates([[0.2, 0.7]], deny=[0]).values
+    array([0.7], dtype=float32)
+    """
+    found = _from_topk(eta) if isinstance(eta, TopK) else _from_matrix(eta, name)
+    if n_labels is not None and found.n_labels != n_labels:
+        if not (isinstance(eta, TopK) and eta.n_labels is None and found.n_labels < n_labels):
+            raise ValueError(f"{name} has {found.n_labels} labels, expected {n_labels}")
+        found = Candidates(found.indptr, found.indices, found.values, n_labels)
+    if found.values.size:
+        low, high = float(found.values.min()), float(found.values.max())
+        if low < 0 or high > 1:
+            raise ValueError(
+                f"{name} holds {low if low < 0 else high:g}: decision rules need probabilities in "
+                "[0, 1] (predict_proba_topk of a model, or scores put through a calibration)"
+            )
+    if allow is None and deny is None:
+        return found
+    mask = np.ones(found.n_labels, bool) if allow is None else label_mask(allow, found, "allow")
+    if deny is not None:
+        mask &= ~label_mask(deny, found, "deny")
+    return _filtered(found, mask)
+
+
+def label_mask(labels: Any, of: Candidates, name: str) -> np.ndarray:
+    """A boolean mask (L,) from label ids or from a mask."""
+    array = np.asarray(labels)
+    if array.dtype == bool:
+        if array.shape != (of.n_labels,):
+            raise ValueError(f"{name} is a mask of shape {array.shape}, need ({of.n_labels},)")
+        return np.array(array)
+    if array.size and (array.dtype.kind not in "iu" or array.ndim != 1):
+        raise TypeError(
+            f"{name} must be label ids or a boolean mask, got {array.dtype} {array.shape}"
+        )
+    mask = np.zeros(of.n_labels, bool)
+    if array.size:
+        if array.min() < 0 or array.max() >= of.n_labels:
+            bad = array.min() if array.min() < 0 else array.max()
+            raise ValueError(f"{name} names label {bad}, but there are {of.n_labels} labels")
+        mask[array] = True
+    return mask
+
+
+def _from_topk(top: TopK) -> Candidates:
+    named = top.indices >= 0
+    n, k = top.indices.shape
+    width = top.n_labels
+    if width is None:
+        width = int(top.indices.max(initial=-1)) + 1
+    if named.all():
+        indptr = np.arange(n + 1, dtype=np.int64) * k
+        return Candidates(indptr, top.indices.reshape(-1), top.scores.reshape(-1), width)
+    indptr = np.concatenate([[0], np.cumsum(named.sum(axis=1), dtype=np.int64)])
+    return Candidates(indptr, top.indices[named], top.scores[named], width)
+
+
+def _from_matrix(eta: Any, name: str) -> Candidates:
+    matrix = as_features(eta, name=name)
+    n, width = matrix.shape
+    if sp.issparse(matrix):
+        return Candidates(
+            np.ascontiguousarray(matrix.indptr, dtype=np.int64),
+            np.ascontiguousarray(matrix.indices, dtype=np.int32),
+            np.ascontiguousarray(matrix.data, dtype=np.float32),
+            width,
+        )
+    indptr = np.arange(n + 1, dtype=np.int64) * width
+    indices = np.tile(np.arange(width, dtype=np.int32), n)
+    return Candidates(indptr, indices, matrix.reshape(-1), width)
+
+
+def _filtered(found: Candidates, mask: np.ndarray) -> Candidates:
+    keep = mask[found.indices]
+    counts = np.concatenate([[0], np.cumsum(keep, dtype=np.int64)])
+    return Candidates(
+        counts[found.indptr],
+        found.indices[keep],
+        found.values[keep],
+        found.n_labels,
+        mask.astype(np.uint8),
+    )

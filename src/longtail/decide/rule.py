@@ -1,0 +1,82 @@
+"""What decision rules share: parameters, budgets and the form of their answers."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from longtail import persist
+from longtail._native import core, n_threads
+from longtail._validation import as_k
+from longtail.base import Estimator
+from longtail.data.topk import TopK
+from longtail.decide.candidates import Candidates
+
+__all__ = ["DecisionRule", "by_probability", "decide_linear", "is_exact"]
+
+
+class DecisionRule(Estimator):
+    """Chooses labels from probabilities: ``select(eta)`` takes a dense or sparse matrix (n, L) or a
+    ``TopK`` and answers with a ``TopK``.
+    """
+
+    type_tag: ClassVar[str] = "decision-rule"
+
+    def select(self, eta: Any, *, allow: Any = None, deny: Any = None) -> TopK:
+        raise NotImplementedError
+
+    def _get_state(self) -> persist.State:
+        raise TypeError(f"{type(self).__name__} has learned nothing to save: keep its parameters")
+
+
+def is_exact(budget: str) -> bool:
+    """True for "exactly", False for "at_most"."""
+    if budget not in ("exactly", "at_most"):
+        raise ValueError(f'budget must be "exactly" or "at_most", got {budget!r}')
+    return budget == "exactly"
+
+
+def decide_linear(
+    found: Candidates,
+    a: np.ndarray,
+    b: np.ndarray,
+    k: int,
+    *,
+    exactly: bool,
+    candidates_only: bool = False,
+    rule_of: np.ndarray | None = None,
+    truth: Any = None,
+    by_probability: bool = False,
+    n_jobs: int | None = None,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Labels of largest ``a_j * eta_ij + b_j`` in each row: ids, scores, and their value in
+    ``truth`` (the arguments of a CSR matrix) where it is given.
+
+    ``a`` and ``b`` have the shape (rules, L); ``rule_of`` (n,) names the rule of each row.
+    """
+    return core.decide_linear(  # type: ignore[no-any-return]
+        *found.args,
+        np.ascontiguousarray(np.atleast_2d(a), dtype=np.float64),
+        np.ascontiguousarray(np.atleast_2d(b), dtype=np.float64),
+        rule_of,
+        found.allowed,
+        as_k(k),
+        exactly,
+        candidates_only,
+        by_probability,
+        truth,
+        n_threads(n_jobs),
+        None,
+    )
+
+
+def by_probability(ids: np.ndarray, etas: np.ndarray, n_labels: int) -> TopK:
+    """A ``TopK`` of chosen sets: most probable first, ties to the smaller id, padding last."""
+    scores = np.where(ids >= 0, etas, -np.inf).astype(np.float32)
+    order = np.lexsort((ids, -scores), axis=1)
+    return TopK._trusted(
+        np.ascontiguousarray(np.take_along_axis(ids, order, axis=1)),
+        np.ascontiguousarray(np.take_along_axis(scores, order, axis=1)),
+        n_labels,
+    )

@@ -1,0 +1,168 @@
+"""``TopKRule`` and ``WeightedTopK``: rules that decide each row by itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from longtail._validation import as_k
+from longtail.data.topk import TopK
+from longtail.decide.candidates import Candidates, as_candidates
+from longtail.decide.rule import DecisionRule, decide_linear, is_exact
+
+__all__ = ["TopKRule", "WeightedTopK"]
+
+_WEIGHTINGS = ("psp", "macro_recall", "macro_balanced_accuracy", "power_law", "log")
+
+
+class TopKRule(DecisionRule):
+    """The k most probable labels of each row: the best answer for precision, recall and nDCG at k.
+
+    With ``min_probability`` less probable ones are left out. Scores are the probabilities.
+
+    >>> TopKRule(k=2).select([[0.1, 0.7, 0.4]]).indices
+    array([[1, 2]], dtype=int32)
+    """
+
+    def __init__(
+        self, k: int = 5, *, min_probability: float = 0.0, n_jobs: int | None = None
+    ) -> None:
+        self.k = k
+        self.min_probability = min_probability
+        self.n_jobs = n_jobs
+
+    def select(self, eta: Any, *, allow: Any = None, deny: Any = None) -> TopK:
+        """The most probable labels; a row with fewer candidates than k is padded."""
+        k, low = as_k(self.k), self.min_probability
+        if not 0 <= low <= 1:
+            raise ValueError(f"min_probability must lie in [0, 1], got {low!r}")
+        found = as_candidates(eta, allow=allow, deny=deny)
+        ones, zeros = np.ones(found.n_labels), np.zeros(found.n_labels)
+        ids, scores, _ = decide_linear(
+            found, ones, zeros, k, exactly=True, candidates_only=True, n_jobs=self.n_jobs
+        )
+        if low > 0:
+            drop = scores < np.float32(low)  # at the end of a row: scores descend
+            ids[drop], scores[drop] = -1, -np.inf
+        return TopK._trusted(ids, scores, found.n_labels)
+
+
+class WeightedTopK(DecisionRule):
+    """The k labels of largest ``a_j * eta_ij + b_j``: optimal for metrics linear in t and q.
+
+    ====================== ================================================== ==================
+    weighting              gain of naming label j in row i                    optimal for
+    ====================== ================================================== ==================
+    psp                    eta_ij / propensity_j                              propensity-scored
+                                                                              precision
+    macro_recall           eta_ij / prior_j                                   macro-recall
+    macro_balanced_accuracy eta_ij / prior_j - (1 - eta_ij) / (1 - prior_j)   the same
+    power_law              eta_ij * prior_j ** -beta                          (heuristic)
+    log                    eta_ij * -log(prior_j)                             (heuristic)
+    ====================== ================================================== ==================
+
+    Parameters
+    ----------
+    weighting: one of the table.
+    k: labels a row.
+    budget: "exactly" k, or "at_most" k: then only labels with a positive gain are named.
+    propensity: for "psp", an object with ``inverse_`` or an array (L,) of propensities.
+    prior: share of rows that have each label (L,), for instance ``Y_train.mean(axis=0)``; None
+        takes the mean of ``eta`` itself.
+    beta: exponent of "power_law"; 1/4, 1/2 and 3/4 are usual.
+    candidates_only: as in ``BlockCoordinateAscent``.
+
+    A label whose prior is 0 gains nothing from being right (and 1 - prior = 0 loses nothing).
+    Scores are the gains. Refuses priors and propensities outside [0, 1] and of another length.
+
+    >>> eta = [[0.9, 0.8, 0.1], [0.8, 0.7, 0.2], [0.7, 0.2, 0.3]]
+    >>> WeightedTopK("macro_recall", k=1).select(eta).indices.ravel()
+    array([1, 1, 2], dtype=int32)
+
+    Schultheis et al., NeurIPS 2023, section 5 (closed forms) and the weightings compared there.
+    """
+
+    def __init__(
+        self,
+        weighting: str = "macro_recall",
+        k: int = 5,
+        *,
+        budget: str = "exactly",
+        propensity: Any = None,
+        prior: Any = None,
+        beta: float = 0.5,
+        candidates_only: bool = False,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.weighting = weighting
+        self.k = k
+        self.budget = budget
+        self.propensity = propensity
+        self.prior = prior
+        self.beta = beta
+        self.candidates_only = candidates_only
+        self.n_jobs = n_jobs
+
+    def select(self, eta: Any, *, allow: Any = None, deny: Any = None) -> TopK:
+        """The labels of largest gain, best first; scores are the gains."""
+        k, exactly = as_k(self.k), is_exact(self.budget)
+        found = as_candidates(eta, allow=allow, deny=deny)
+        a, b = self.weights(found)
+        ids, scores, _ = decide_linear(
+            found,
+            a,
+            b,
+            k,
+            exactly=exactly,
+            candidates_only=self.candidates_only,
+            n_jobs=self.n_jobs,
+        )
+        return TopK._trusted(ids, scores, found.n_labels)
+
+    def weights(self, eta: Any) -> tuple[np.ndarray, np.ndarray]:
+        """The vectors a and b (L,) of the gain, for these probabilities."""
+        found = eta if isinstance(eta, Candidates) else as_candidates(eta)
+        zeros = np.zeros(found.n_labels)
+        if self.weighting == "psp":
+            return self._inverse_propensity(found.n_labels), zeros
+        if self.weighting not in _WEIGHTINGS:
+            raise ValueError(
+                f"unknown weighting {self.weighting!r}: use one of {', '.join(_WEIGHTINGS)}"
+            )
+        prior = self._prior(found)
+        positive = np.where(prior > 0, prior, 1.0)
+        if self.weighting == "power_law":
+            if not np.isfinite(self.beta):
+                raise ValueError(f"beta must be a number, got {self.beta!r}")
+            return np.where(prior > 0, positive**-self.beta, 0.0), zeros
+        if self.weighting == "log":
+            return -np.log(positive), zeros
+        inverse = np.where(prior > 0, 1 / positive, 0.0)
+        if self.weighting == "macro_recall":
+            return inverse, zeros
+        inverse_rest = np.where(prior < 1, 1 / np.where(prior < 1, 1 - prior, 1.0), 0.0)
+        return inverse + inverse_rest, -inverse_rest
+
+    def _prior(self, found: Candidates) -> np.ndarray:
+        if self.prior is None:
+            return np.asarray(np.minimum(found.expected_positives() / max(1, found.n_rows), 1.0))
+        prior = np.asarray(self.prior, dtype=np.float64).reshape(-1)
+        if len(prior) != found.n_labels:
+            raise ValueError(f"prior has {len(prior)} labels, eta has {found.n_labels}")
+        if not ((prior >= 0) & (prior <= 1)).all():
+            raise ValueError("priors must be shares of rows in [0, 1]: divide counts by the rows")
+        return prior
+
+    def _inverse_propensity(self, n_labels: int) -> np.ndarray:
+        if self.propensity is None:
+            raise ValueError('weighting="psp" needs propensity=, for instance a JainPropensity')
+        inverse = getattr(self.propensity, "inverse_", None)
+        if inverse is None:
+            p = np.asarray(self.propensity, dtype=np.float64).reshape(-1)
+            if not ((p > 0) & (p <= 1)).all():
+                raise ValueError("propensities must lie in (0, 1]")
+            inverse = 1 / p
+        if len(inverse) != n_labels:
+            raise ValueError(f"there are {len(inverse)} propensities, eta has {n_labels} labels")
+        return np.asarray(inverse, dtype=np.float64)

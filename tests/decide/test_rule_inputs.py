@@ -1,0 +1,174 @@
+"""Every rule: what it accepts, what it refuses, and odd shapes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+import longtail as lt
+from longtail import (
+    BlockCoordinateAscent,
+    FrankWolfe,
+    OnlineRule,
+    Threshold,
+    TopK,
+    TopKRule,
+    WeightedTopK,
+)
+
+ETA = np.array([[0.9, 0.2, 0.4], [0.1, 0.8, 0.7], [0.5, 0.5, 0.5]])
+SHAPES = st.tuples(st.integers(1, 6), st.integers(1, 6))
+Y = np.array([[1, 0, 0], [0, 1, 1], [1, 0, 0]])
+
+
+def rules(k: int = 2) -> list:
+    return [
+        TopKRule(k=k),
+        WeightedTopK("macro_recall", k=k, prior=[0.3, 0.3, 0.3]),
+        BlockCoordinateAscent("macro_f1", k=k, random_state=0),
+        BlockCoordinateAscent("coverage", k=k, budget="at_most", random_state=0),
+        FrankWolfe("macro_f1", k=k, random_state=0).fit(ETA, Y),
+        Threshold("macro_f1", k=k).fit(ETA, Y),
+        OnlineRule("macro_f1", k=k),
+    ]
+
+
+each_rule = pytest.mark.parametrize("rule", rules(), ids=lambda r: type(r).__name__)
+
+
+@each_rule
+def test_dense_sparse_and_topk(rule) -> None:
+    forms = [
+        ETA,
+        ETA.tolist(),
+        sp.csr_matrix(ETA),
+        sp.coo_matrix(ETA),
+        np.asfortranarray(ETA),
+        TopK.from_scores(ETA, 3),
+    ]
+    answers = []
+    for form in forms:
+        if isinstance(rule, OnlineRule):
+            rule.reset(3)
+        answers.append(rule.select(form))
+    assert all(answer == answers[0] for answer in answers)
+    assert isinstance(answers[0], TopK) and answers[0].n_labels == 3
+    TopK(answers[0].indices, answers[0].scores, n_labels=3)  # canonical: sorted, padded, unique
+
+
+@each_rule
+def test_filters(rule) -> None:
+    for kwargs in ({"deny": [0]}, {"allow": [1, 2]}, {"allow": np.array([False, True, True])}):
+        chosen = rule.select(sp.csr_matrix(ETA), **kwargs)
+        assert 0 not in chosen.indices
+    assert (rule.select(ETA, deny=[0, 1, 2]).indices == -1).all()
+    for bad in ([3], [-1], np.array([True])):
+        with pytest.raises(ValueError):
+            rule.select(ETA, deny=bad)
+    with pytest.raises(TypeError):
+        rule.select(ETA, allow=[0.5])
+
+
+@each_rule
+def test_empty_rows_one_row_no_rows(rule) -> None:
+    eta = sp.csr_matrix(np.array([[0, 0, 0], [0.5, 0, 0]], np.float32))
+    chosen = rule.select(eta)
+    assert len(chosen) == 2 and chosen.indices[1].max() >= -1
+    assert len(rule.select(ETA[:1])) == 1
+    assert len(rule.select(np.zeros((0, 3)))) == 0
+    padded = TopK([[1, -1], [-1, -1]], [[0.5, -np.inf], [-np.inf, -np.inf]], n_labels=3)
+    assert len(rule.select(padded)) == 2
+
+
+@each_rule
+def test_refusals(rule) -> None:
+    for bad, message in [
+        (ETA * np.nan, "NaN"),
+        (ETA + 0.5, "probabilities"),
+        (ETA - 0.5, "probabilities"),
+        (ETA.ravel(), "two dimensions"),
+        (TopK([[0]], [[3.0]], n_labels=3), "probabilities"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            rule.select(bad)
+    with pytest.raises(TypeError):
+        rule.select([["a", "b", "c"]])
+
+
+@pytest.mark.parametrize("k", [1, 3, 10])
+def test_k_up_to_and_beyond_the_labels(k: int) -> None:
+    for rule in rules(k):
+        chosen = rule.select(ETA)
+        counts = (chosen.indices >= 0).sum(axis=1)
+        assert chosen.k == k and (counts <= 3).all()
+        if not isinstance(rule, Threshold) and getattr(rule, "budget", "exactly") == "exactly":
+            assert (counts == min(k, 3)).all()
+    for bad, error in ((0, ValueError), (-1, ValueError), (1.5, TypeError), (True, TypeError)):
+        for rule in rules():
+            with pytest.raises(error):
+                rule.set_params(k=bad).select(ETA)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: BlockCoordinateAscent("macro_f2").select(ETA), "unknown metric"),
+        (lambda: BlockCoordinateAscent("micro_f1").select(ETA), "FrankWolfe"),
+        (lambda: BlockCoordinateAscent(budget="about").select(ETA), "budget"),
+        (lambda: BlockCoordinateAscent(init="best").select(ETA), "init"),
+        (lambda: BlockCoordinateAscent(tol=-1).select(ETA), "tol"),
+        (lambda: BlockCoordinateAscent(precision_weight=2).select(ETA), "precision_weight"),
+        (lambda: BlockCoordinateAscent(k=None).select(ETA), "at_most"),
+        (lambda: FrankWolfe("coverage").fit(ETA, Y), "BlockCoordinateAscent"),
+        (lambda: FrankWolfe().fit(ETA, Y[:2]), "rows"),
+        (lambda: FrankWolfe().select(ETA), "not fitted"),
+        (lambda: FrankWolfe(sampling="x").fit(ETA, Y), "sampling"),
+        (lambda: FrankWolfe().fit(np.zeros((0, 3)), np.zeros((0, 3))), "nothing to learn"),
+        (lambda: FrankWolfe(k=1).fit(ETA, Y).select(ETA[:, :2]), "labels"),
+        (lambda: WeightedTopK("psp").select(ETA), "propensity"),
+        (lambda: WeightedTopK("tail").select(ETA), "unknown weighting"),
+        (lambda: WeightedTopK(prior=[3, 2, 1]).select(ETA), "shares"),
+        (lambda: WeightedTopK(prior=[0.5]).select(ETA), "prior has 1"),
+        (lambda: Threshold("f1").fit(ETA, Y), "metric"),
+        (lambda: Threshold().select(ETA), "not fitted"),
+        (lambda: OnlineRule("coverage").select(ETA), "unknown metric"),
+        (lambda: OnlineRule(n_labels=2).select(ETA), "labels"),
+    ],
+)
+def test_parameters_at_fault(make, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_parameters_follow_the_protocol() -> None:
+    for rule in rules():
+        twin = type(rule)(**rule.get_params())
+        assert repr(twin) == repr(rule)
+    with pytest.raises(TypeError, match="nothing to save"):
+        rule = BlockCoordinateAscent(k=1, random_state=0)
+        rule.select(ETA)
+        rule.save("nowhere")
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    arrays(np.float32, SHAPES, elements=st.floats(0, 1, width=32)),
+    st.integers(1, 7),
+    st.sampled_from(["macro_f1", "macro_precision", "macro_g_mean", "coverage"]),
+    st.sampled_from(["exactly", "at_most"]),
+)
+def test_any_probabilities(eta, k, metric, budget) -> None:
+    rule = BlockCoordinateAscent(metric, k=k, budget=budget, random_state=0)
+    chosen = rule.select(eta)
+    TopK(chosen.indices, chosen.scores, n_labels=eta.shape[1])
+    assert np.isfinite(rule.utilities_).all() and (np.diff(rule.utilities_[6:]) >= -1e-12).all()
+    named = chosen.indices >= 0
+    rows = np.repeat(np.arange(len(eta)), named.sum(axis=1))
+    np.testing.assert_array_equal(chosen.scores[named], eta[rows, chosen.indices[named]])
+    if budget == "exactly":
+        assert (named.sum(axis=1) == min(k, eta.shape[1])).all()
+    assert lt.metrics.precision_at_k(np.ones_like(eta), chosen, k=1) <= 1
