@@ -26,6 +26,7 @@ _HOME = {
     "Popularity": "baselines",
     "RichardsPropensity": "propensity",
     "Split": "data",
+    "Tagger": "tagger",
     "Tfidf": "features",
     "TopK": "data",
     "Vocabulary": "data",
@@ -54,6 +55,7 @@ _ROOMS = {
     "propensity",
     "report",
     "solvers",
+    "tagger",
     "tree",
 }
 

@@ -25,6 +25,7 @@ TABLE = {
     "one-vs-all": "longtail.linear:OneVsAll",
     "popularity": "longtail.baselines:Popularity",
     "richards-propensity": "longtail.propensity:RichardsPropensity",
+    "tagger": "longtail.tagger:Tagger",
     "tfidf": "longtail.features:Tfidf",
     "xr-linear": "longtail.linear:XRLinear",
 }
