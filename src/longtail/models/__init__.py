@@ -18,6 +18,7 @@ TABLE = {
     "direct-propensity": "longtail.propensity:DirectPropensity",
     "ensemble": "longtail.ensemble:Ensemble",
     "fixed-propensity": "longtail.propensity:FixedPropensity",
+    "given-features": "longtail.tagger:GivenFeatures",
     "jain-propensity": "longtail.propensity:JainPropensity",
     "joint-propensity": "longtail.propensity:JointPropensity",
     "label-tree": "longtail.tree:LabelTree",

@@ -7,6 +7,7 @@ vectoriser and model from the data, ``tail`` leans answers towards rare labels, 
 
 from longtail.tagger.choose import MODELS, Choice, choose, make_model
 from longtail.tagger.explanation import Explanation
+from longtail.tagger.given import GivenFeatures
 from longtail.tagger.tagger import Tagger
 
-__all__ = ["MODELS", "Choice", "Explanation", "Tagger", "choose", "make_model"]
+__all__ = ["MODELS", "Choice", "Explanation", "GivenFeatures", "Tagger", "choose", "make_model"]

@@ -1,13 +1,15 @@
 """A sensible vectoriser and model from the data, and one line that says which and why.
 
-What decides, with the measurements behind it (``benchmarks/tagger_choices.py``):
+- **Few labels**: one classifier per label against all texts (``OneVsAll``); a tree would hardly
+  save anything.
+- **Many labels**: three label trees of different seeds (``Ensemble`` of ``XRLinear``), which were
+  better than one tree, and on average better than one-vs-all, at a fraction of its time.
+- **Very many labels times texts**: one tree.
+- **Short texts** (codes, titles, queries of a few words): words and pairs of words; pairs cost
+  much and bring nothing where texts are long.
+- **Few texts**: words of a single text are kept, otherwise those of at least two.
 
-- **Labels times texts.** One classifier per label against all texts is the most accurate linear
-  model and costs in proportion to both; up to ``ONE_VS_ALL_WORK`` that is seconds. Above, a label
-  tree (``XRLinear``) trains in a fraction of the time.
-- **Length of the texts.** Words serve texts of any length; for a few words each (codes, titles,
-  queries), where a word is seldom repeated, parts of words are worth their cost.
-- **Number of texts.** Words of a single text teach nothing, unless there are few texts in all.
+``benchmarks/tagger_choices.py`` makes the measurements behind these rules.
 """
 
 from __future__ import annotations
@@ -18,20 +20,25 @@ from typing import Any
 
 import numpy as np
 
+from longtail._validation import as_seed
 from longtail.baselines import NearestNeighbors, Popularity
 from longtail.ensemble import Ensemble
 from longtail.features import Tfidf
 from longtail.linear import OneVsAll, XRLinear
+from longtail.tagger.given import GivenFeatures
 
 __all__ = ["MODELS", "Choice", "choose", "make_model"]
 
-ONE_VS_ALL_WORK = 2e8  # labels times texts: about ten seconds of one core
+FEW_LABELS = 1000
+ONE_TREE_WORK = 2e10  # labels times texts, from which three trees would take many minutes
+SHORT_TEXT = 8.0  # words, on average
 FEW_TEXTS = 200  # below this, words of a single text are kept too
 _SAMPLE = 2000  # texts looked at to tell how long they are
 
 
 def _three_trees(random_state: Any, n_jobs: int | None) -> Ensemble:
-    trees = [XRLinear(random_state=seed, n_jobs=n_jobs) for seed in range(3)]
+    seed = as_seed(random_state) % 2**31
+    trees = [XRLinear(random_state=seed + i, n_jobs=n_jobs) for i in range(3)]
     return Ensemble(models=trees)
 
 
@@ -39,9 +46,6 @@ def _three_trees(random_state: Any, n_jobs: int | None) -> Ensemble:
 MODELS: dict[str, Callable[[Any, int | None], Any]] = {
     "xr-linear": lambda seed, jobs: XRLinear(random_state=seed, n_jobs=jobs),
     "one-vs-all": lambda seed, jobs: OneVsAll(random_state=seed, n_jobs=jobs),
-    "plt": lambda seed, jobs: XRLinear(
-        loss="logistic", post_processor="sigmoid", random_state=seed, n_jobs=jobs
-    ),
     "ensemble": _three_trees,
     "nearest-neighbors": lambda _, jobs: NearestNeighbors(n_jobs=jobs),
     "popularity": lambda _, __: Popularity(),
@@ -69,28 +73,39 @@ class Choice:
 
 
 def choose(
-    texts: Sequence[str], n_labels: int, *, random_state: Any = 0, n_jobs: int | None = None
+    texts: Sequence[str],
+    n_labels: int,
+    *,
+    features: bool = False,
+    random_state: Any = 0,
+    n_jobs: int | None = None,
 ) -> Choice:
-    """Chooses for these texts and this many labels.
+    """Chooses for these texts and this many labels; ``features``: there are no texts.
 
-    >>> choose(["a text of some words"] * 1000, n_labels=50).why
-    'one classifier per label (1,000 texts x 50 labels is little work) over words'
+    >>> choose(["a text that is long enough for its words"] * 1000, n_labels=50).why
+    'one linear classifier per label, over words: 50 labels are few (1,000 texts of 9 words)'
     """
     n = len(texts)
-    model: Any
-    if n * n_labels <= ONE_VS_ALL_WORK:
-        model = OneVsAll(random_state=random_state, n_jobs=n_jobs)
-        which = f"one classifier per label ({n:,} texts x {n_labels:,} labels is little work)"
+    if n_labels <= FEW_LABELS:
+        name, which = "one-vs-all", "one linear classifier per label"
+        why = f"{n_labels:,} labels are few"
+    elif n * n_labels <= ONE_TREE_WORK:
+        name, which = "ensemble", "three trees of linear classifiers"
+        why = f"{n_labels:,} labels are many"
     else:
-        model = XRLinear(random_state=random_state, n_jobs=n_jobs)
-        which = f"a tree of linear classifiers ({n:,} texts x {n_labels:,} labels is much work)"
-    vectorizer, over = _vectorizer(texts, n_jobs)
-    return Choice(vectorizer, model, f"{which} over {over}")
-
-
-def _vectorizer(texts: Sequence[str], n_jobs: int | None) -> tuple[Tfidf, str]:
-    few = len(texts) < FEW_TEXTS
-    return Tfidf(min_df=1 if few else 2, n_jobs=n_jobs), "words"
+        name, which = "xr-linear", "a tree of linear classifiers"
+        why = f"{n_labels:,} labels times so many rows are very many"
+    model = make_model(name, random_state, n_jobs)
+    if features:
+        return Choice(GivenFeatures(), model, f"{which}: {why} ({n:,} rows of features)")
+    vectorizer = Tfidf(min_df=1 if n < FEW_TEXTS else 2, n_jobs=n_jobs)
+    length = words_per_text(texts)
+    over = "words"
+    if length <= SHORT_TEXT and n >= FEW_TEXTS:
+        vectorizer.set_params(ngram_range=(1, 2))
+        over = "words and pairs of words"
+    size = f"{n:,} texts of {length:.0f} words"
+    return Choice(vectorizer, model, f"{which}, over {over}: {why} ({size})")
 
 
 def words_per_text(texts: Sequence[str]) -> float:

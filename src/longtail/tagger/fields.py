@@ -1,7 +1,7 @@
 """Texts of one or several fields, as columns; columns, as rows of features.
 
 One field: a list of strings. Several: a mapping from field to a list of strings, or one mapping a
-row. The fields share a vocabulary, learned from their texts together, and the row of a text is
+row. Rows of features (a matrix) pass through as they are. The fields share a vocabulary, learned from their texts together, and the row of a text is
 
     x = sum over fields f of weight_f * tfidf(text_f)
 
@@ -15,13 +15,15 @@ import numbers
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import scipy.sparse as sp
 
 from longtail.features.tfidf_params import check_texts
+from longtail.tagger.given import GivenFeatures
 
-__all__ = ["Columns", "as_columns", "check_weights", "joined", "rows_of"]
+__all__ = ["Columns", "as_columns", "check_weights", "is_matrix", "joined", "rows_of"]
 
-Columns = list[str] | dict[str, list[str]]  # texts, or texts by field
+Columns = Any  # list of texts, dict of such lists by field, or a matrix of features
 
 
 def check_weights(weights: Any) -> dict[str, float] | None:
@@ -43,6 +45,11 @@ def check_weights(weights: Any) -> dict[str, float] | None:
     return {str(field): float(weight) for field, weight in weights.items()}
 
 
+def is_matrix(texts: Any) -> bool:
+    """Whether these are rows of numbers and not texts."""
+    return sp.issparse(texts) or (isinstance(texts, np.ndarray) and texts.dtype.kind in "fiub")
+
+
 def as_columns(texts: Any, fields: Sequence[str] | None) -> Columns:
     """Texts in canonical form. ``fields``: those to take; None takes what is there.
 
@@ -51,6 +58,8 @@ def as_columns(texts: Any, fields: Sequence[str] | None) -> Columns:
     >>> as_columns([{"title": "A cat", "body": "It sleeps."}, {"title": "A cow"}], ["title", "body"])
     {'title': ['A cat', 'A cow'], 'body': ['It sleeps.', '']}
     """
+    if is_matrix(texts):
+        return texts
     if isinstance(texts, Mapping):
         return _from_mapping(texts, fields)
     listed = check_texts(texts)
@@ -94,7 +103,9 @@ def _from_records(records: list[Any], fields: Sequence[str] | None) -> Columns:
 
 
 def joined(columns: Columns) -> list[str]:
-    """One text a row: its fields in order, with a line break between."""
+    """One text a row: its fields in order, with a line break between; "" for rows of features."""
+    if is_matrix(columns):
+        return [""] * int(columns.shape[0])
     if isinstance(columns, list):
         return columns
     for field, column in columns.items():
@@ -106,8 +117,11 @@ def joined(columns: Columns) -> list[str]:
 
 def rows_of(columns: Columns, vectorizer: Any, weights: Mapping[str, float] | None) -> sp.csr_matrix:
     """Features (n, d) of columns, by a fitted vectoriser; see the formula above."""
-    if isinstance(columns, list):
-        return vectorizer.transform(columns)
+    if is_matrix(columns) != isinstance(vectorizer, GivenFeatures):
+        have, want = ("features", "texts") if is_matrix(columns) else ("texts", "features")
+        raise TypeError(f"this tagger was fitted on {want}, and got {have}")
+    if not isinstance(columns, dict):
+        return sp.csr_matrix(vectorizer.transform(columns))
     total: sp.csr_matrix | None = None
     for field, column in columns.items():
         weight = 1.0 if weights is None else weights.get(field, 0.0)

@@ -26,6 +26,8 @@ def spans(vectorizer: Any, text: str, weights: Mapping[str, float]) -> list[Span
     >>> spans(Tfidf(), "The cat, the CAT!", {"cat": 0.5})
     [(4, 7, 0.5), (13, 16, 0.5)]
     """
+    if not hasattr(vectorizer, "ngram_range"):
+        return []  # not made from words
     words = [(m.start(), m.end(), _fold(vectorizer, m.group())) for m in _WORD.finditer(text)]
     stop = set(vectorizer.stop_words or ())
     words = [word for word in words if word[2] and word[2] not in stop]

@@ -19,7 +19,8 @@ from longtail.report import Report, evaluate
 from longtail.tagger.abilities import allowed, cannot, searching, without
 from longtail.tagger.choose import choose, make_model
 from longtail.tagger.explanation import explain_row
-from longtail.tagger.fields import Columns, as_columns, check_weights, joined, rows_of
+from longtail.tagger.fields import Columns, as_columns, check_weights, is_matrix, joined, rows_of
+from longtail.tagger.given import GivenFeatures
 from longtail.tagger.names import find_label, label_ids
 from longtail.tagger.saving import restore, to_state
 from longtail.tagger.tail import check_tail, inverse_propensity, lean
@@ -46,6 +47,8 @@ class Tagger(Estimator):
     rule : a decision rule with ``select`` (``longtail.decide``), applied to the 100 best candidates
         of a text; None for the k best
     field_weights : weight of each text field, for texts with several (``longtail.tagger.fields``)
+    learn_label_texts : whether the text of each label is learned from as one more text with that
+        label: rare labels are found more often, frequent ones lose precision
     random_state, n_jobs : for what is chosen here; a model that is given keeps its own
 
     After ``fit``: ``vectorizer_``, ``model_``, ``vocabulary_`` (label names), ``label_counts_``
@@ -78,6 +81,7 @@ class Tagger(Estimator):
         vectorizer: Any = None,
         rule: Any = None,
         field_weights: Mapping[str, float] | None = None,
+        learn_label_texts: bool = False,
         random_state: Any = 0,
         n_jobs: int | None = None,
     ) -> None:
@@ -85,6 +89,7 @@ class Tagger(Estimator):
         self.vectorizer = vectorizer
         self.rule = rule
         self.field_weights = field_weights
+        self.learn_label_texts = learn_label_texts
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -99,13 +104,13 @@ class Tagger(Estimator):
         """Learns from texts and their labels.
 
         ``texts``: a list of strings; with several fields a mapping from field to list, or one
-        mapping a text. ``labels``: one list of names a text; or a label matrix (n, L) with
-        ``label_names`` in column order. ``label_texts``: what each label is called in words, in the
-        order of ``label_names``, for search and display.
+        mapping a text; or features (n, d). ``labels``: one list of names a text; or a label matrix
+        (n, L) with ``label_names`` in column order. ``label_texts``: what each label is called in
+        words, in the order of ``label_names``, shown beside the name.
         """
         weights = check_weights(self.field_weights)
         columns = as_columns(texts, None if weights is None else list(weights))
-        if weights is not None and isinstance(columns, list):
+        if weights is not None and not isinstance(columns, dict):
             raise ValueError(
                 f"field_weights names the fields {', '.join(map(repr, weights))}, "
                 "but the texts have no fields"
@@ -117,29 +122,33 @@ class Tagger(Estimator):
             raise ValueError(f"there are {len(label_texts)} label_texts for {len(vocabulary)} labels")
         if not len(vocabulary):
             raise ValueError("there are no labels: nothing to learn")
-        vectorizer, model, why = self._parts(whole, len(vocabulary))
+        vectorizer, model, why = self._parts(columns, whole, len(vocabulary))
         log.info("%s", why)
-        if isinstance(columns, list):
-            X = vectorizer.fit_transform(whole)
-        else:
+        if isinstance(columns, dict):
             X = rows_of(columns, vectorizer.fit(whole), weights)
-        model.fit(X, Y)
+        else:
+            X = vectorizer.fit_transform(columns)
+        texts_too = label_texts if self.learn_label_texts else None
+        model.fit(*_with_label_texts(X, Y, vectorizer, texts_too))
         self.vectorizer_, self.model_, self.vocabulary_, self.choice_ = (
             vectorizer,
             model,
             vocabulary,
             why,
         )
-        self.fields_ = None if isinstance(columns, list) else list(columns)
+        self.fields_ = list(columns) if isinstance(columns, dict) else None
         self.label_counts_ = np.bincount(Y.indices, minlength=Y.shape[1]).astype(np.int64)
         self.n_rows_ = int(Y.shape[0])
         self.label_texts_ = None if label_texts is None else list(label_texts)
         self.report_ = None
         return self
 
-    def _parts(self, texts: list[str], n_labels: int) -> tuple[Any, Any, str]:
+    def _parts(self, columns: Columns, texts: list[str], n_labels: int) -> tuple[Any, Any, str]:
         """Vectoriser and model to fit, and the line that says why these."""
-        chosen = choose(texts, n_labels, random_state=self.random_state, n_jobs=self.n_jobs)
+        given = is_matrix(columns)
+        chosen = choose(
+            texts, n_labels, features=given, random_state=self.random_state, n_jobs=self.n_jobs
+        )
         model = self.model
         if model is None or model == "auto":
             model, why = chosen.model, chosen.why
@@ -147,7 +156,7 @@ class Tagger(Estimator):
             model, why = make_model(model, self.random_state, self.n_jobs), f"{model}, as asked"
         else:
             model, why = _copy(model), f"{type(model).__name__}, as asked"
-        vectorizer = chosen.vectorizer if self.vectorizer is None else _copy(self.vectorizer)
+        vectorizer = chosen.vectorizer if self.vectorizer is None or given else _copy(self.vectorizer)
         if not hasattr(model, "predict_topk"):
             raise TypeError(f"model must be a ranker such as XRLinear(), got {self.model!r}")
         return vectorizer, model, why
@@ -171,7 +180,7 @@ class Tagger(Estimator):
 
     def _columns(self, texts: Any) -> Columns:
         columns = as_columns(texts, self.fields_)
-        if self.fields_ is None and not isinstance(columns, list):
+        if self.fields_ is None and isinstance(columns, dict):
             raise ValueError("this tagger was fitted on texts without fields: give strings")
         return columns
 
@@ -378,6 +387,21 @@ def _labels(labels: Any, names: Sequence[str] | None) -> tuple[Vocabulary, sp.cs
     lists = [row if isinstance(row, str) else list(row) for row in labels]
     vocabulary = Vocabulary.from_lists(lists)
     return vocabulary, vocabulary.encode(lists)
+
+
+def _with_label_texts(
+    X: Any, Y: sp.csr_matrix, vectorizer: Any, texts: Sequence[str] | None
+) -> tuple[Any, sp.csr_matrix]:
+    """A further row for every label whose text has a known word, with that label alone."""
+    if texts is None or isinstance(vectorizer, GivenFeatures):
+        return X, Y
+    rows = sp.csr_matrix(vectorizer.transform(texts))
+    used = np.flatnonzero(np.diff(rows.indptr))
+    own = sp.csr_matrix(
+        (np.ones(len(used), np.float32), used, np.arange(len(used) + 1)),
+        shape=(len(used), Y.shape[1]),
+    )
+    return sp.vstack([X, rows[used]]).tocsr(), sp.vstack([Y, own]).tocsr()
 
 
 def _with_counts(counts: np.ndarray, n_rows: int) -> sp.csc_matrix:
