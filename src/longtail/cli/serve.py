@@ -42,7 +42,7 @@ def command(
     ] = 2.0,
     page: Annotated[bool, typer.Option(help="Serve the page at /.")] = True,
 ) -> None:
-    """Serve a model: POST /predict, GET /labels, /health, /version, /metrics, /docs and a page.
+    """Serve a model over HTTP, with a page (POST /predict, GET /labels, /health, /metrics, …).
 
     Replace the model folder (train --overwrite) and the new model takes over, with no request lost.
     """
