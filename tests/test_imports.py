@@ -33,7 +33,8 @@ FLOOR = {room: floor for floor, room in enumerate(ROOMS)}
 # Slow to import or optional: only inside the function that needs them.
 HEAVY = {"sklearn", "pandas", "polars", "pyarrow", "matplotlib", "torch", "transformers"}
 WEB = {"aiohttp", "django", "fastapi", "flask", "http.server", "starlette", "tornado", "uvicorn"}
-AT_HOME = {"torch": "deep", "transformers": "deep"}  # may be imported at the top of this room
+# May be imported at the top of these rooms.
+AT_HOME = {"torch": "deep", "transformers": "deep", "fastapi": "serve", "starlette": "serve"}
 
 NAMED = re.compile(r"longtail\.(\w+)(\.\w+)*(:\w+)?")  # a module named in a string, to import later
 

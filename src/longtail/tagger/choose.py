@@ -111,5 +111,5 @@ def choose(
 def words_per_text(texts: Sequence[str]) -> float:
     """Mean number of words of up to 2,000 texts spread over all of them."""
     step = max(1, len(texts) // _SAMPLE)
-    counts = [len(text.split()) for text in texts[::step]]
+    counts = [len(text.split()) for text in texts[::step] if isinstance(text, str)]
     return float(np.mean(counts)) if counts else 0.0

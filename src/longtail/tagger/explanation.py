@@ -1,6 +1,7 @@
 """Which words of a text spoke for a label.
 
-A model that can take its own score apart is asked (``model.explain``). Any other is asked twice:
+A model that can take its own score apart is asked (``model.explain``; its shares sum to the score,
+or to its logarithm where that is a product along a tree). Any other is asked twice:
 the contribution of a term is the score of the label, less its score when the term is left out of
 the text (occlusion). That needs nothing but answers, so it serves every model; contributions then
 show what each word changes and need not sum to the score. One batch serves all labels of a text.
@@ -32,7 +33,8 @@ class Explanation:
 
     ``score`` of the label; ``terms``: ``(term, contribution)``, strongest first, positive ones
     speak for the label; ``spans``: ``(start, end, contribution)`` of words in ``text``; ``method``:
-    "exact" (contributions sum to the score, with the rest that is not shown) or "occlusion".
+    "exact" (the model's own account, which sums to its score, or the logarithm of it) or
+    "occlusion".
     """
 
     label: str
@@ -78,23 +80,51 @@ def explain_row(
 ) -> list[Explanation]:
     """Explanations of labels (name → id) for the row ``x`` (1, d) of ``text``."""
     x = sp.csr_matrix(x)
-    ids = list(labels.values())
-    scores, columns, given = occlusion(searching(model), x, ids, model.n_labels_)
-    terms = _terms(vectorizer, columns)
+    found = [_shares(model, x, label) for label in labels.values()]
+    if all(exact is not None for exact in found):
+        method, shares = "exact", [exact for exact in found if exact is not None]
+    else:
+        method = "occlusion"
+        scores, columns, given = occlusion(
+            searching(model), x, list(labels.values()), model.n_labels_
+        )
+        shares = [(float(s), columns, g) for s, g in zip(scores, given, strict=True)]
     out = []
-    for name, score, weights in zip(labels, scores, given, strict=True):
-        by_term = dict(zip(terms, weights.tolist(), strict=True))
+    for name, (score, columns, given) in zip(labels, shares, strict=True):
+        terms = _terms(vectorizer, columns)
+        by_term = dict(zip(terms, given.tolist(), strict=True))
         out.append(
             Explanation(
                 label=name,
-                score=float(score),
-                terms=tuple(_strongest(terms, weights, n_terms)),
+                score=score,
+                terms=tuple(_strongest(terms, given, n_terms)),
                 spans=tuple(spans(vectorizer, text, by_term)),
                 text=text,
-                method="occlusion",
+                method=method,
             )
         )
     return out
+
+
+Shares = tuple[float, np.ndarray, np.ndarray]  # score, columns of features, share of each
+
+
+def _shares(model: Any, x: sp.csr_matrix, label: int) -> Shares | None:
+    """What the model itself says; the mean over members, for an ensemble that takes means."""
+    if hasattr(model, "explain"):
+        why = model.explain(x, label)
+        return float(why.score), why.features, np.asarray(why.shares, np.float64)
+    members = getattr(model, "members_", None)
+    if not members or getattr(model, "rule", None) != "mean":
+        return None
+    parts = [_shares(member, x, label) for member in members]
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts):
+        return None
+    columns, place = np.unique(np.concatenate([c for _, c, _ in known]), return_inverse=True)
+    total = np.bincount(place.ravel(), np.concatenate([g for _, _, g in known]))
+    score = float(np.mean([s for s, _, _ in known]))
+    return score, columns, np.resize(total, len(columns)) / len(known)
 
 
 def _terms(vectorizer: Any, columns: np.ndarray) -> list[str]:
