@@ -25,7 +25,7 @@ augment codes decide calibrate
 baselines linear coded deep
 models ensemble distributed
 report audit tagger
-cli serve compat
+serve cli compat
 """
 ROOMS = TABLE.split()
 FLOOR = {room: floor for floor, room in enumerate(ROOMS)}

@@ -11,7 +11,7 @@ TOPICS = {
     "mail": "outlook inbox attachment spam send",
     "phone": "phone headset call voice ringing",
 }
-FILLER = "the is my please help with not it since today".split()
+FILLER = ["the", "is", "my", "please", "help", "with", "not", "it", "since", "today"]
 
 
 def tickets(n: int = 200, seed: int = 0) -> tuple[list[str], list[list[str]]]:

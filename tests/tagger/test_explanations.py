@@ -25,7 +25,9 @@ def test_the_words_of_a_label_speak_for_it(tagger: lt.Tagger) -> None:
     assert {term for term, weight in explanation.terms if weight > 0} >= {"paper", "jam"}
     shown = {text[start:end] for start, end, weight in explanation.spans if weight > 0}
     assert {"PAPER", "jam"} <= shown and "router" not in shown
-    assert explanation.score == pytest.approx(dict(tagger.predict([text], 5)[0])["printer"], rel=1e-4)
+    assert explanation.score == pytest.approx(
+        dict(tagger.predict([text], 5)[0])["printer"], rel=1e-4
+    )
 
 
 def test_several_labels_at_once_and_the_best_by_default(tagger: lt.Tagger) -> None:

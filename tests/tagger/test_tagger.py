@@ -142,7 +142,7 @@ def test_label_texts_teach_rare_labels() -> None:
 
 
 def test_filters_reach_the_model_or_are_refused(tagger: lt.Tagger) -> None:
-    class Filtering(lt.NearestNeighbors):
+    class Filtering(lt.OneVsAll):
         def predict_topk(self, X, k=5, *, include=None, exclude=None):
             self.seen = include, exclude
             return super().predict_topk(X, k)
@@ -157,7 +157,7 @@ def test_filters_reach_the_model_or_are_refused(tagger: lt.Tagger) -> None:
     with pytest.raises(TypeError, match="one string"):
         filtering.predict(["x"], include="phone")
 
-    class Blunt(lt.NearestNeighbors):
+    class Blunt(lt.OneVsAll):
         def predict_topk(self, X, k=5):
             return super().predict_topk(X, k)
 
@@ -207,7 +207,7 @@ def test_new_labels_need_a_model_that_can(tagger: lt.Tagger) -> None:
         (["a b", "c d"], [["x"]], ValueError, "texts has 2 rows but labels has 1"),
         ([], [], ValueError, "no labels"),
         (["a b"], [[]], ValueError, "no labels"),
-        ([None], [["x"]], TypeError, "str"),
+        ([None], [["x"]], TypeError, "NoneType"),
         (["", "!"], [["x"], ["y"]], ValueError, "no terms"),
         (["a b"], [[3]], TypeError, "must be strings"),
     ],

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import functools
+import sys
+from collections.abc import Callable
+from typing import Annotated, Any
 
 import typer
 
@@ -21,7 +24,26 @@ from longtail.cli import (
     tune,
 )
 
-__all__ = ["app", "usage_errors"]
+__all__ = ["Stopped", "app", "usage_errors"]
+
+
+class Stopped(Exception):
+    """Carries Ctrl-C and closed pipes past typer, which would end the process its own way."""
+
+
+def untouched(command: Callable[..., None]) -> Callable[..., None]:
+    """The command, from which Ctrl-C and a closed pipe come out as ``Stopped``."""
+
+    @functools.wraps(command)
+    def run(*arguments: Any, **options: Any) -> None:
+        try:
+            command(*arguments, **options)
+            sys.stdout.flush()
+        except (KeyboardInterrupt, BrokenPipeError) as error:
+            raise Stopped from error
+
+    return run
+
 
 app = typer.Typer(
     name="longtail",
@@ -39,7 +61,8 @@ _GROUPS = {
 }
 for _panel, _modules in _GROUPS.items():
     for _module in _modules:
-        app.command(_module.__name__.rpartition(".")[2], rich_help_panel=_panel)(_module.command)
+        _name = _module.__name__.rpartition(".")[2]
+        app.command(_name, rich_help_panel=_panel)(untouched(_module.command))
 
 
 def _version(wanted: bool) -> None:

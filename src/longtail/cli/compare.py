@@ -70,9 +70,7 @@ def command(
         report.write_text(page(source.name, entries), encoding="utf-8")
         note(f"report: {report}")
     if json:
-        print_json(
-            {e.name: {"cost": e.costs(), "report": e.report.to_dict()} for e in entries}
-        )
+        print_json({e.name: {"cost": e.costs(), "report": e.report.to_dict()} for e in entries})
     else:
         print(table(entries))
 

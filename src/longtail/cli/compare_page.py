@@ -55,7 +55,9 @@ def page(title: str, entries: Sequence[Entry]) -> str:
         f'<p class="note">{facts.n_rows:,} test rows, {facts.n_labels:,} labels. '
         "Strong colour marks the best of a row.</p>"
         + _table("Quality, in per cent", names, rows, lambda v: f"{100 * v:.1f}")
-        + _table("Labels found among 5 answers, head to tail", names, bins, lambda v: f"{100 * v:.1f}")
+        + _table(
+            "Labels found among 5 answers, head to tail", names, bins, lambda v: f"{100 * v:.1f}"
+        )
         + _table("Cost (less is better)", names, costs, lambda v: f"{v:,.1f}", less=True)
         + details
         + "</main></body></html>\n"

@@ -1,9 +1,9 @@
 """Runs the command line: errors become one line on standard error, and an exit code.
 
-    0    done
-    1    something unexpected: a bug, please report it
-    2    the input is at fault: a file, an option, a missing package
-    130  interrupted by Ctrl-C
+0    done
+1    something unexpected: a bug, please report it
+2    the input is at fault: a file, an option, a missing package
+130  interrupted by Ctrl-C
 """
 
 from __future__ import annotations
@@ -23,12 +23,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     warnings.showwarning = _show_warning
-    from longtail.cli.app import app, usage_errors
+    from longtail.cli.app import Stopped, app, usage_errors
 
     try:
-        app(args=given, prog_name="longtail", standalone_mode=False)
-        sys.stdout.flush()
-        return 0
+        code = app(args=given, prog_name="longtail", standalone_mode=False)
+        return code if isinstance(code, int) else 0
     except usage_errors as error:
         text = error.format_message() if hasattr(error, "format_message") else str(error)
         hint = getattr(error, "ctx", None)
@@ -36,9 +35,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(f"{text.rstrip('.')}{where}", 2, given)
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else 1
-    except KeyboardInterrupt:
-        return _fail("interrupted", 130, given)
-    except BrokenPipeError:
+    except Stopped as stopped:
+        if isinstance(stopped.__cause__, KeyboardInterrupt):
+            return _fail("interrupted", 130, given)
         # Whoever read our output has closed it, as `head` does: no error, and nothing to flush.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0

@@ -47,10 +47,13 @@ def command(
     ] = 0.0,
     format: Annotated[
         str | None,
-        typer.Option("--format", "-f", help="jsonl, csv or table. \\[default: table on a terminal]"),
+        typer.Option(
+            "--format", "-f", help="jsonl, csv or table. \\[default: table on a terminal]"
+        ),
     ] = None,
     output: Annotated[
-        str | None, typer.Option("--output", "-o", help="File to write. \\[default: standard output]")
+        str | None,
+        typer.Option("--output", "-o", help="File to write. \\[default: standard output]"),
     ] = None,
     resume: Annotated[
         bool, typer.Option(help="Go on after the rows that the output file already holds.")

@@ -89,7 +89,9 @@ def _from_json(
         )
     for field, value in values.items():
         if not isinstance(value, str):
-            raise DataFormatError(f"{field}: expected a text, got {value!r}", path=name, line=number)
+            raise DataFormatError(
+                f"{field}: expected a text, got {value!r}", path=name, line=number
+            )
     return values if fields else " ".join(value for value in values.values() if value)
 
 

@@ -63,9 +63,11 @@ def command(
     began = time.perf_counter()
     if output.exists() and not overwrite and any(output.iterdir() if output.is_dir() else [1]):
         raise FileExistsError(f"{output} exists: choose another folder, or pass --overwrite")
-    options = DataOptions(
-        text_column, label_column, label_separator, delimiter, layout, weights
-    )
+    if model != "auto":
+        from longtail.tagger import make_model
+
+        make_model(model)  # refuses an unknown one before the data is read
+    options = DataOptions(text_column, label_column, label_separator, delimiter, layout, weights)
     source = read(data, options)
     source = held_out(source, test_size, seed)
     note(

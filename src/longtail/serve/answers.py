@@ -30,9 +30,7 @@ def explained(tagger: Tagger, texts: list[Any], answers: list[Answer]) -> list[l
     ]
 
 
-def shown(
-    tagger: Tagger, answers: list[Answer], reasons: list[list[Any]] | None
-) -> dict[str, Any]:
+def shown(tagger: Tagger, answers: list[Answer], reasons: list[list[Any]] | None) -> dict[str, Any]:
     """The body of an answer to /predict."""
     results = []
     for i, answer in enumerate(answers):

@@ -75,7 +75,7 @@ class Guard:
             await asyncio.wait_for(self._serve(scope, receive, counted), self.settings.timeout)
         except _Refused as refused:
             await _refuse(counted, refused)
-        except asyncio.TimeoutError:  # noqa: UP041 (its own class before Python 3.11)
+        except asyncio.TimeoutError:
             self.counters.add("timeouts")
             if not status:
                 await _refuse(counted, _Refused(503, "this took too long; try again later"))

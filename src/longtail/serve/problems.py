@@ -19,7 +19,9 @@ def problem_bytes(status: int, detail: str, **more: Any) -> bytes:
     return json.dumps(body, ensure_ascii=True, allow_nan=False, default=str).encode("ascii")
 
 
-def problem_headers(body: bytes, extra: Mapping[str, str] | None = None) -> list[tuple[bytes, bytes]]:
+def problem_headers(
+    body: bytes, extra: Mapping[str, str] | None = None
+) -> list[tuple[bytes, bytes]]:
     """Headers of such an answer, as ASGI wants them."""
     headers = {"content-type": TYPE, "content-length": str(len(body)), **(extra or {})}
     return [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]

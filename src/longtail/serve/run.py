@@ -14,9 +14,7 @@ from longtail.serve.settings import Settings
 __all__ = ["run"]
 
 
-def run(
-    settings: Settings, *, host: str = "127.0.0.1", port: int = 8000, workers: int = 1
-) -> None:
+def run(settings: Settings, *, host: str = "127.0.0.1", port: int = 8000, workers: int = 1) -> None:
     """Serves until interrupted. Needs the extra "serve".
 
     Refuses, before it listens, a model that cannot be loaded and a port that is taken. With several

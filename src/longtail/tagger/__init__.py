@@ -1,8 +1,9 @@
 """Raw text in, label names out, around any model.
 
-``Tagger`` is the object; ``fields`` turns texts of one or several fields into rows, ``choose`` picks
-vectoriser and model from the data, ``tail`` leans answers towards rare labels, ``explanation`` and
-``highlight`` tell which words spoke for a label, ``truth`` matches labels of evaluation data.
+``Tagger`` is the object; ``fields`` turns texts of one or several fields into rows, ``choose``
+picks vectoriser and model from the data, ``tail`` leans answers towards rare labels,
+``explanation`` and ``highlight`` tell which words spoke for a label, ``truth`` matches the labels
+of evaluation data.
 """
 
 from longtail.tagger.choose import MODELS, Choice, choose, make_model

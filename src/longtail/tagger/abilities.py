@@ -1,4 +1,4 @@
-"""What a model can do: asked of the model itself, and refused with a plain sentence if it cannot."""
+"""What a model can do: asked of the model, and refused with a plain sentence if it cannot."""
 
 from __future__ import annotations
 

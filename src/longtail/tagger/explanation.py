@@ -76,7 +76,12 @@ class Explanation:
 
 
 def explain_row(
-    model: Any, vectorizer: Any, x: sp.csr_matrix, text: str, labels: Mapping[str, int], n_terms: int
+    model: Any,
+    vectorizer: Any,
+    x: sp.csr_matrix,
+    text: str,
+    labels: Mapping[str, int],
+    n_terms: int,
 ) -> list[Explanation]:
     """Explanations of labels (name → id) for the row ``x`` (1, d) of ``text``."""
     x = sp.csr_matrix(x)
@@ -133,9 +138,7 @@ def _terms(vectorizer: Any, columns: np.ndarray) -> list[str]:
         names = vectorizer.get_feature_names_out()
         return [str(names[i]) for i in columns]
     raw, ends = vectorizer.terms_, vectorizer.term_offsets_
-    return [
-        raw[ends[i] : ends[i + 1]].tobytes().decode("utf-8", "surrogatepass") for i in columns
-    ]
+    return [raw[ends[i] : ends[i + 1]].tobytes().decode("utf-8", "surrogatepass") for i in columns]
 
 
 def occlusion(

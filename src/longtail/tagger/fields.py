@@ -1,7 +1,8 @@
 """Texts of one or several fields, as columns; columns, as rows of features.
 
 One field: a list of strings. Several: a mapping from field to a list of strings, or one mapping a
-row. Rows of features (a matrix) pass through as they are. The fields share a vocabulary, learned from their texts together, and the row of a text is
+row. Rows of features (a matrix) pass through as they are. The fields share a vocabulary, learned
+from their texts together, and the row of a text is
 
     x = sum over fields f of weight_f * tfidf(text_f)
 
@@ -55,8 +56,8 @@ def as_columns(texts: Any, fields: Sequence[str] | None) -> Columns:
 
     A plain list is also accepted where fields are expected: each text is then the whole row.
 
-    >>> as_columns([{"title": "A cat", "body": "It sleeps."}, {"title": "A cow"}], ["title", "body"])
-    {'title': ['A cat', 'A cow'], 'body': ['It sleeps.', '']}
+    >>> as_columns([{"title": "A cat", "body": "Asleep."}, {"title": "A cow"}], ["title", "body"])
+    {'title': ['A cat', 'A cow'], 'body': ['Asleep.', '']}
     """
     if is_matrix(texts):
         return texts
@@ -87,15 +88,15 @@ def _from_mapping(texts: Mapping[str, Any], fields: Sequence[str] | None) -> Col
 def _from_records(records: list[Any], fields: Sequence[str] | None) -> Columns:
     if fields is None:
         # Every field that any row has, in the order in which they appear.
-        fields = list(dict.fromkeys(key for row in records if isinstance(row, Mapping) for key in row))
+        fields = list(
+            dict.fromkeys(key for row in records if isinstance(row, Mapping) for key in row)
+        )
     columns: dict[str, list[str]] = {field: [] for field in fields}
     for i, row in enumerate(records):
         if not isinstance(row, Mapping):
             raise TypeError(f"texts[{i}] is {type(row).__name__}, but other rows have fields")
         if not any(field in row for field in fields):
-            raise ValueError(
-                f"texts[{i}] has none of the fields {', '.join(map(repr, fields))}"
-            )
+            raise ValueError(f"texts[{i}] has none of the fields {', '.join(map(repr, fields))}")
         for field in fields:
             value = row.get(field)
             columns[field].append("" if value is None else value)
@@ -115,7 +116,9 @@ def joined(columns: Columns) -> list[str]:
     return ["\n".join(part for part in row if part) for row in zip(*columns.values(), strict=True)]
 
 
-def rows_of(columns: Columns, vectorizer: Any, weights: Mapping[str, float] | None) -> sp.csr_matrix:
+def rows_of(
+    columns: Columns, vectorizer: Any, weights: Mapping[str, float] | None
+) -> sp.csr_matrix:
     """Features (n, d) of columns, by a fitted vectoriser; see the formula above."""
     if is_matrix(columns) != isinstance(vectorizer, GivenFeatures):
         have, want = ("features", "texts") if is_matrix(columns) else ("texts", "features")

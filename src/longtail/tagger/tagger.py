@@ -119,7 +119,9 @@ class Tagger(Estimator):
         vocabulary, Y = _labels(labels, label_names)
         check_same_rows(len(whole), Y.shape[0], "texts", "labels")
         if label_texts is not None and len(label_texts) != len(vocabulary):
-            raise ValueError(f"there are {len(label_texts)} label_texts for {len(vocabulary)} labels")
+            raise ValueError(
+                f"there are {len(label_texts)} label_texts for {len(vocabulary)} labels"
+            )
         if not len(vocabulary):
             raise ValueError("there are no labels: nothing to learn")
         vectorizer, model, why = self._parts(columns, whole, len(vocabulary))
@@ -156,7 +158,9 @@ class Tagger(Estimator):
             model, why = make_model(model, self.random_state, self.n_jobs), f"{model}, as asked"
         else:
             model, why = _copy(model), f"{type(model).__name__}, as asked"
-        vectorizer = chosen.vectorizer if self.vectorizer is None or given else _copy(self.vectorizer)
+        vectorizer = (
+            chosen.vectorizer if self.vectorizer is None or given else _copy(self.vectorizer)
+        )
         if not hasattr(model, "predict_topk"):
             raise TypeError(f"model must be a ranker such as XRLinear(), got {self.model!r}")
         return vectorizer, model, why

@@ -47,7 +47,7 @@ def lean(top: TopK, inverse: np.ndarray, tail: float, k: int) -> tuple[TopK, np.
     answered = top.indices >= 0
     scores = np.where(answered, top.scores, 0.0).astype(np.float64)
     if scores.min(initial=0.0) < 0 or scores.max(initial=0.0) > 1:
-        scores = np.exp(-np.maximum(0.0, 1.0 - np.maximum(scores, -8.0)) ** 3)
+        scores = np.exp(-(np.maximum(0.0, 1.0 - np.maximum(scores, -8.0)) ** 3))
     weights = np.where(answered, inverse[np.where(answered, top.indices, 0)], 1.0) ** tail
     values = np.where(answered, scores * weights, -np.inf)
     # Best first; ties to the smaller label id; padding last.

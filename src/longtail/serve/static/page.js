@@ -50,7 +50,7 @@ async function about() {
   document.title = `${model.name} · Longtail`;
   $("name").textContent = model.name;
   $("about").textContent =
-    `${model.n_labels.toLocaleString()} labels, learned from ${model.n_rows.toLocaleString()} texts. ${model.choice}.`;
+    `${model.n_labels.toLocaleString()} labels, learned from ${model.n_rows.toLocaleString()} texts. Model: ${model.choice}.`;
   $("tail").value = model.tail;
   showTail();
   for (const [name, value] of Object.entries(model.metrics || {})) {
@@ -134,9 +134,10 @@ function choose(i) {
   const characters = Array.from(asked.text); // spans count code points, not UTF-16 units
   const spans = item.explanation.spans;
   const most = Math.max(...spans.map((span) => Math.abs(span[2])), 1e-9);
+  const strong = spans.filter((span) => Math.abs(span[2]) > 0.08 * most); // the others would only distract
   const parts = [];
   let at = 0;
-  for (const [start, end, weight] of spans) {
+  for (const [start, end, weight] of strong) {
     parts.push(characters.slice(at, start).join(""));
     const mark = make("mark", characters.slice(start, end).join(""));
     mark.style.setProperty("--strength", (0.12 + (0.6 * Math.max(weight, 0)) / most).toFixed(2));
@@ -164,7 +165,7 @@ async function find() {
       const entry = make("li");
       const name = make("span", item.text || item.label, "label-name");
       if (item.text) name.append(make("span", item.label, "label-text"));
-      entry.append(name, make("span", `${item.training_texts.toLocaleString()} texts`, "score soft"));
+      entry.append(name, make("span", `${item.training_texts.toLocaleString()} ${item.training_texts === 1 ? "text" : "texts"}`, "score soft"));
       return entry;
     }));
     if (!labels.length) $("found").replaceChildren(make("li", "no label has this in its name", "soft"));
