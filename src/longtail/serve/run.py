@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import os
 import sys
 from dataclasses import replace
+from typing import Any
 
 from longtail.exceptions import MissingDependencyError
 from longtail.serve.counters import make_file
@@ -24,7 +26,6 @@ def run(settings: Settings, *, host: str = "127.0.0.1", port: int = 8000, worker
     try:
         import fastapi  # noqa: F401
         import uvicorn
-        from uvicorn.supervisors import Multiprocess
     except ImportError as error:
         missing = error.name or "fastapi"
         raise MissingDependencyError(missing, "serve", "longtail serve") from None
@@ -61,7 +62,7 @@ def run(settings: Settings, *, host: str = "127.0.0.1", port: int = 8000, worker
     sys.stderr.flush()
     try:
         if workers > 1:
-            Multiprocess(config, target=uvicorn.Server(config).run, sockets=[socket]).run()
+            _supervise(uvicorn, config, socket)
         else:
             uvicorn.Server(config).run(sockets=[socket])
     finally:
@@ -69,3 +70,13 @@ def run(settings: Settings, *, host: str = "127.0.0.1", port: int = 8000, worker
         if settings.counters is not None:
             with contextlib.suppress(OSError):
                 os.unlink(settings.counters)
+
+
+def _supervise(uvicorn: Any, config: Any, socket: Any) -> None:
+    """Worker processes, replaced when they die."""
+    from uvicorn.supervisors import Multiprocess
+
+    more = {}
+    if "target" in inspect.signature(Multiprocess).parameters:  # older versions ask for it
+        more["target"] = uvicorn.Server(config).run
+    Multiprocess(config, sockets=[socket], **more).run()
