@@ -1,6 +1,8 @@
+#include <limits>
 #include <mutex>
 
 #include "bindings/arrays.h"
+#include "bindings/filter_arrays.h"
 #include "kernels/beam_search.h"
 #include "kernels/level_training.h"
 #include "kernels/unit_rows.h"
@@ -64,7 +66,7 @@ nb::tuple train_level_py(Array1<int64_t> indptr, Array1<int32_t> indices, Array1
                          Array1<float> negative_cost, std::optional<Array1<float>> row_weight, int loss, bool dual,
                          float tolerance, int max_iter, float bias, float threshold, uint64_t seed, int64_t batch_bytes,
                          int n_threads, nb::object progress, bool regularize_bias, float l2, float l1, float smoothing,
-                         int start, std::optional<float> prune_budget) {
+                         int start, std::optional<float> prune_budget, int64_t first_child) {
   LevelData data;
   data.X = csr_view(indptr, indices, values, n_cols);
   data.n_parents = static_cast<int64_t>(parent_ptr.shape(0)) - 1;
@@ -102,6 +104,7 @@ nb::tuple train_level_py(Array1<int64_t> indptr, Array1<int32_t> indices, Array1
   }
   params.threshold = threshold;
   params.seed = seed;
+  params.first_child = first_child;
   params.batch_bytes = batch_bytes;
   ChunkLayer layer;
   LevelReport report;
@@ -136,21 +139,22 @@ class BeamSearcher {
   }
 
   nb::tuple search_sparse(Array1<int64_t> indptr, Array1<int32_t> indices, Array1<float> values, int64_t n_cols,
-                          int64_t k, std::vector<int64_t> beams, bool normalize, int n_threads) {
+                          int64_t k, std::vector<int64_t> beams, bool normalize, int n_threads, nb::object filter) {
     Queries queries;
     queries.normalize = normalize;
     queries.sparse = csr_view(indptr, indices, values, n_cols);
     require(n_cols == model_.layers[0].n_features, "queries have another width than the model");
-    return search(queries, k, beams, n_threads);
+    return search(queries, k, beams, n_threads, filter);
   }
 
-  nb::tuple search_dense(Array2<float> matrix, int64_t k, std::vector<int64_t> beams, bool normalize, int n_threads) {
+  nb::tuple search_dense(Array2<float> matrix, int64_t k, std::vector<int64_t> beams, bool normalize, int n_threads,
+                         nb::object filter) {
     Queries queries;
     queries.normalize = normalize;
     queries.dense = true;
     queries.matrix = {static_cast<int64_t>(matrix.shape(0)), static_cast<int64_t>(matrix.shape(1)), matrix.data()};
     require(queries.matrix.n_cols == model_.layers[0].n_features, "queries have another width than the model");
-    return search(queries, k, beams, n_threads);
+    return search(queries, k, beams, n_threads, filter);
   }
 
  private:
@@ -189,7 +193,8 @@ class BeamSearcher {
     return layer;
   }
 
-  nb::tuple search(const Queries& queries, int64_t k, const std::vector<int64_t>& beams, int n_threads) {
+  nb::tuple search(const Queries& queries, int64_t k, const std::vector<int64_t>& beams, int n_threads,
+                   nb::object filter) {
     require(k >= 1, "k must be at least 1");
     require(beams.size() + 1 == model_.layers.size(), "one beam width per layer but the last");
     for (int64_t beam : beams) require(beam >= 1, "a beam must be at least 1 wide");
@@ -197,14 +202,23 @@ class BeamSearcher {
     std::vector<int32_t> ids(n * k);
     std::vector<float> scores(n * k);
     const Poll poll = n > 4096 ? poll_python(nb::none()) : Poll();
+    const FilterArrays lists(filter, n, std::numeric_limits<int32_t>::max());
     {
       nb::gil_scoped_release nogil;
+      TreeFilter allowed;
+      if (lists.view().present()) allowed = {&leaves(), lists.view()};
       std::vector<ScratchPtr> scratch = borrow();
-      beam_search(model_, queries, beams, k, n_threads, scratch, ids.data(), scores.data(), poll);
+      beam_search(model_, queries, beams, k, n_threads, scratch, ids.data(), scores.data(), poll,
+                  allowed.leaves ? &allowed : nullptr);
       give_back(std::move(scratch));
     }
     const std::vector<size_t> shape{static_cast<size_t>(n), static_cast<size_t>(k)};
     return nb::make_tuple(to_numpy(std::move(ids), shape), to_numpy(std::move(scores), shape));
+  }
+
+  const LeafIndex& leaves() {
+    std::call_once(indexed_, [&] { leaves_ = index_leaves(model_.layers, model_.label_of_leaf); });
+    return leaves_;
   }
 
   std::vector<ScratchPtr> borrow() {
@@ -218,6 +232,8 @@ class BeamSearcher {
 
   SearchModel model_;
   std::vector<nb::object> kept_;
+  std::once_flag indexed_;
+  LeafIndex leaves_;  // for filters
   std::mutex mutex_;
   std::vector<ScratchPtr> idle_;
 };
@@ -246,13 +262,16 @@ void bind_linear(nb::module_& m) {
         nb::arg("max_iter"), nb::arg("bias"), nb::arg("threshold"), nb::arg("seed"), nb::arg("batch_bytes"),
         nb::arg("n_threads"), nb::arg("progress").none(), nb::arg("regularize_bias") = true, nb::arg("l2") = 1.0f,
         nb::arg("l1") = 0.0f, nb::arg("smoothing") = 0.1f, nb::arg("start") = static_cast<int>(Start::mean_separating),
-        nb::arg("prune_budget").none() = nb::none());
+        nb::arg("prune_budget").none() = nb::none(), nb::arg("first_child") = 0);
   nb::class_<BeamSearcher>(m, "BeamSearcher")
       .def(nb::init<nb::list, Array1<int32_t>, Array1<int32_t>, std::optional<Array1<int32_t>>, int64_t>(),
            nb::arg("layers"), nb::arg("transforms"), nb::arg("powers"), nb::arg("label_of_leaf").none(),
            nb::arg("n_features"))
-      .def("search_sparse", &BeamSearcher::search_sparse)
-      .def("search_dense", &BeamSearcher::search_dense);
+      .def("search_sparse", &BeamSearcher::search_sparse, nb::arg("indptr"), nb::arg("indices"), nb::arg("values"),
+           nb::arg("n_cols"), nb::arg("k"), nb::arg("beams"), nb::arg("normalize"), nb::arg("n_threads"),
+           nb::arg("filter").none() = nb::none())
+      .def("search_dense", &BeamSearcher::search_dense, nb::arg("matrix"), nb::arg("k"), nb::arg("beams"),
+           nb::arg("normalize"), nb::arg("n_threads"), nb::arg("filter").none() = nb::none());
 }
 
 }  // namespace lt::bind

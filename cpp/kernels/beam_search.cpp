@@ -118,6 +118,7 @@ struct SearchScratch {
   std::vector<std::vector<Scored>> beam;
   std::vector<Expansion> work;
   std::vector<double> scale;
+  std::vector<TreeBits> bits;  // of each query, under a filter with lists per row
 };
 
 ScratchPtr make_scratch() { return std::make_shared<SearchScratch>(); }
@@ -177,7 +178,8 @@ void score_chunk(const ChunkLayerView& layer, int64_t chunk, const Queries& quer
 
 // Pushes the children of one parent.
 void expand(const ChunkLayerView& layer, const PostProcessor& post, const Expansion& task, const Queries& queries,
-            int64_t query, double scale, const int32_t* label_of, float* z, Candidates& candidates) {
+            int64_t query, double scale, const int32_t* label_of, const Bits* allowed, float* z,
+            Candidates& candidates) {
   const bool bounded = post.transform != Transform::noop;
   const float base = bounded ? task.score : 0.0f;
   auto least = [&] {
@@ -187,13 +189,15 @@ void expand(const ChunkLayerView& layer, const PostProcessor& post, const Expans
   };
   for (int64_t chunk = layer.parent_chunks[task.parent]; chunk < layer.parent_chunks[task.parent + 1]; ++chunk) {
     if (bounded && task.score < lowest_useful(candidates, base)) return;
-    score_chunk(layer, chunk, queries, query, scale, z);
     const int64_t first = layer.chunk_children[chunk], width = layer.chunk_children[chunk + 1] - first;
+    if (allowed && !allowed->any(first, first + width)) continue;
+    score_chunk(layer, chunk, queries, query, scale, z);
     float cut = least();
     float before = candidates.threshold;
     for (int64_t j = 0; j < width; ++j) {
       if (!(z[j] >= cut)) continue;  // nor NaN, from features or weights too large for float32
       const int64_t child = first + j;
+      if (allowed && !(*allowed)[child]) continue;
       candidates.push(base + log_score(post, z[j]), label_of ? label_of[child] : static_cast<int32_t>(child));
       if (candidates.threshold != before) {
         before = candidates.threshold;
@@ -203,8 +207,32 @@ void expand(const ChunkLayerView& layer, const PostProcessor& post, const Expans
   }
 }
 
+// Bits of one query, or those that all queries share.
+struct BlockFilter {
+  const TreeBits* shared = nullptr;  // null: no filter
+  const std::vector<TreeBits>* own = nullptr;
+
+  explicit operator bool() const { return shared; }
+  const TreeBits& of(int64_t q) const { return own ? (*own)[q] : *shared; }
+};
+
+BlockFilter filter_block(const SearchModel& model, const TreeFilter* filter, const TreeBits* shared, int64_t begin,
+                         int64_t n, SearchScratch& scratch) {
+  if (!filter) return {};
+  if (!filter->lists.per_row()) return {shared, nullptr};
+  if (static_cast<int64_t>(scratch.bits.size()) < n) scratch.bits.resize(n);
+  for (int64_t q = 0; q < n; ++q) {
+    TreeBits& bits = scratch.bits[q];
+    bits.resize(model.layers.size());
+    row_bits(filter->lists, begin + q, shared->back(), filter->leaves->positions(), bits.back());
+    climb(model.layers, bits);
+  }
+  return {shared, &scratch.bits};
+}
+
 void search_block(const SearchModel& model, const Queries& queries, int64_t begin, int64_t end,
-                  const std::vector<int64_t>& beams, int64_t k, SearchScratch& scratch, int32_t* ids, float* scores) {
+                  const std::vector<int64_t>& beams, int64_t k, const TreeFilter* filter, const TreeBits* shared,
+                  SearchScratch& scratch, int32_t* ids, float* scores) {
   const int64_t n = end - begin;
   const int64_t depth = static_cast<int64_t>(model.layers.size());
   if (static_cast<int64_t>(scratch.candidates.size()) < n) {
@@ -214,10 +242,12 @@ void search_block(const SearchModel& model, const Queries& queries, int64_t begi
   }
   for (int64_t q = 0; q < n; ++q) scratch.scale[q] = query_scale(queries, begin + q);
   for (int64_t q = 0; q < n; ++q) scratch.beam[q].assign(1, {0.0f, 0});
+  const BlockFilter allowed = filter_block(model, filter, shared, begin, n, scratch);
   for (int64_t t = 0; t < depth; ++t) {
     const ChunkLayerView& layer = model.layers[t];
     const bool last = t + 1 == depth;
-    const int64_t wanted = last ? k : beams[t];
+    // Under a filter every node has an allowed label below it, so k nodes are as wide as a beam can have to be.
+    const int64_t wanted = last ? k : allowed ? std::max(beams[t], std::min(k, layer.n_children)) : beams[t];
     const Transform transform = model.post[t].transform;
     const bool product = last && (transform == Transform::hinge || transform == Transform::sigmoid);
     scratch.z.resize(kMaxChunk);
@@ -242,12 +272,17 @@ void search_block(const SearchModel& model, const Queries& queries, int64_t begi
         });
       for (const Expansion& task : scratch.work)
         expand(layer, model.post[t], task, queries, begin + task.query, scratch.scale[task.query],
-               last ? model.label_of_leaf : nullptr, scratch.z.data(), scratch.candidates[task.query]);
+               last ? model.label_of_leaf : nullptr, allowed ? &allowed.of(task.query)[t] : nullptr, scratch.z.data(),
+               scratch.candidates[task.query]);
     }
     for (int64_t q = 0; q < n; ++q) {
       Candidates& candidates = scratch.candidates[q];
-      const int64_t kept = candidates.finish();
+      int64_t kept = candidates.finish();
       if (!last) {
+        if (allowed) {
+          const Bits& leaves = allowed.of(q).back();
+          kept = widened(*filter->leaves, leaves, t, candidates.items.data(), kept, beams[t], k);
+        }
         scratch.beam[q].assign(candidates.items.begin(), candidates.items.begin() + kept);
         continue;
       }
@@ -259,18 +294,30 @@ void search_block(const SearchModel& model, const Queries& queries, int64_t begi
 }  // namespace
 
 bool beam_search(const SearchModel& model, const Queries& queries, const std::vector<int64_t>& beams, int64_t k,
-                 int n_threads, std::vector<ScratchPtr>& scratch, int32_t* ids, float* scores, const Poll& poll) {
+                 int n_threads, std::vector<ScratchPtr>& scratch, int32_t* ids, float* scores, const Poll& poll,
+                 const TreeFilter* filter) {
   while (static_cast<int>(scratch.size()) < std::max(n_threads, 1)) scratch.push_back(make_scratch());
   // Wide beams keep many candidates per query: smaller blocks bound the memory.
   int64_t widest = k;
   for (int64_t beam : beams) widest = std::max(widest, beam);
-  const int64_t block = std::clamp<int64_t>((int64_t{1} << 18) / std::max<int64_t>(widest, 1), 1, kQueriesPerBlock);
-  return parallel_blocks(
+  int64_t block = std::clamp<int64_t>((int64_t{1} << 18) / std::max<int64_t>(widest, 1), 1, kQueriesPerBlock);
+  TreeBits shared;
+  if (filter) {
+    shared.resize(model.layers.size());
+    shared_bits(filter->lists, filter->leaves->positions(), shared.back());
+    if (filter->lists.per_row())  // 32 MB of bits per worker
+      block = std::clamp<int64_t>((int64_t{1} << 28) / std::max<int64_t>(filter->leaves->n_leaves, 1), 1, block);
+    else
+      climb(model.layers, shared);
+  }
+  const bool done = parallel_blocks(
       queries.n(), block, n_threads,
       [&](int64_t begin, int64_t end, int worker) {
-        search_block(model, queries, begin, end, beams, k, *scratch[worker], ids, scores);
+        search_block(model, queries, begin, end, beams, k, filter, &shared, *scratch[worker], ids, scores);
       },
       poll);
+  for (ScratchPtr& each : scratch) each->bits = {};  // large, and of no use to the next call
+  return done;
 }
 
 }  // namespace lt

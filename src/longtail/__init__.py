@@ -44,6 +44,7 @@ _HOME = {
 }
 _ROOMS = {
     "baselines",
+    "calibrate",
     "data",
     "ensemble",
     "exceptions",

@@ -26,6 +26,7 @@ _ARRAYS = {
     "value": np.float32,
     "bias": np.float32,
 }
+_OFFSETS = ("chunk_children", "feature_ptr", "entry_base", "bucket_ptr")
 
 
 class Layer:
@@ -68,6 +69,30 @@ class Layer:
         value = np.concatenate([a["value"], a["bias"][used]])
         shape = (self.n_children, n_features + 1)
         return sp.coo_matrix((value, (row, column)), shape=shape).tocsr()
+
+    @classmethod
+    def join(cls, layers: list[Layer], child_ptr: np.ndarray) -> Layer:
+        """Layers of consecutive ranges of children as one, whose parents have ``child_ptr``.
+
+        Takes the arrays out of ``layers``.
+        """
+        if len(layers) == 1:
+            return layers[0]
+        arrays: dict[str, np.ndarray] = {}
+        for name in _ARRAYS:
+            if name == "parent_chunks":
+                continue
+            pieces = [layer.arrays.pop(name) for layer in layers]  # never all of both in memory
+            if name in _OFFSETS:  # each begins with 0 and ends with the length of what it cuts
+                ends = np.cumsum([0, *(piece[-1] for piece in pieces)])
+                pieces = [
+                    piece[min(i, 1) :] + ends[i] for i, piece in enumerate(pieces)
+                ]  # the first keeps its 0
+            arrays[name] = np.concatenate(pieces)
+        arrays["parent_chunks"] = np.searchsorted(arrays["chunk_children"], child_ptr).astype(
+            np.int64
+        )
+        return cls({name: arrays[name] for name in _ARRAYS})
 
     def put_state(self, state: persist.State, prefix: str) -> None:
         for name, array in self.arrays.items():
