@@ -117,7 +117,7 @@ def test_matrix_labels_are_the_same_as_lists(tagger: lt.Tagger) -> None:
 def test_features_in_place_of_texts(tmp_path: object) -> None:
     data = lt.make_longtail(n=300, d=80, L=30, n_test=50)
     labels = [f"label {i}" for i in range(30)]
-    tagger = lt.Tagger().fit(data.train.X, data.train.Y, label_names=labels)
+    tagger = lt.Tagger(calibrate=False).fit(data.train.X, data.train.Y, label_names=labels)
     tagger.save(tmp_path / "m")
     again = lt.load(tmp_path / "m")
     plain = lt.OneVsAll().fit(data.train.X, data.train.Y).predict_topk(data.test.X, k=3)
@@ -128,34 +128,50 @@ def test_features_in_place_of_texts(tmp_path: object) -> None:
         lt.Tagger().fit(TEXTS, LABELS).predict(sp.csr_matrix((1, 5), dtype=np.float32))
 
 
+def test_scores_are_probabilities_unless_told_otherwise(tmp_path: object) -> None:
+    texts, labels = tickets(2400)  # enough for a held-out part; fewer are cross-fitted
+    tagger = lt.Tagger().fit(texts, labels)
+    plain = lt.Tagger(calibrate=False).fit(texts, labels)
+    assert tagger.has_probabilities and not plain.has_probabilities
+    tagger.save(tmp_path / "m")
+    again = lt.load(tmp_path / "m")
+    assert again.has_probabilities
+    new, truth = tickets(400, seed=9)
+    top = again.predict_topk(new, k=3)
+    assert top.scores.min() >= 0 and top.scores.max() <= 1
+    # Of the answers with a high probability most are right, of those with a low one few.
+    right = again.truth(truth).Y[np.arange(400)[:, None], top.indices].toarray()
+    assert right[top.scores > 0.8].mean() > 0.8 and right[top.scores < 0.2].mean() < 0.2
+    for text, answer in zip(new[:50], plain.predict(new[:50], k=1), strict=True):
+        assert (
+            tagger.predict([text], k=5)[0][0][1] >= dict(tagger.predict([text], 5)[0])[answer[0][0]]
+        )
+
+
 def test_label_texts_teach_rare_labels() -> None:
     names = ["network", "printer", "zoo"]
     texts = ["paper jam", "toner paper", "wifi cable", "router wifi", "animals paper"] * 3
     labels = [["printer"], ["printer"], ["network"], ["network"], ["printer"]] * 3
     words = ["wifi", "paper", "animals"]
-    for learn, first in ((False, "printer"), (True, "zoo")):
+    scores = []
+    for learn in (False, True):
         tagger = lt.Tagger(learn_label_texts=learn).fit(
             texts, labels, label_names=names, label_texts=words
         )
-        assert tagger.predict(["animals"], k=1)[0][0][0] == first
+        scores.append(dict(tagger.predict(["animals"], k=3)[0])["zoo"])
         assert tagger.label_counts_.tolist() == [6, 9, 0]
+    assert scores[1] > scores[0] + 0.1
 
 
 def test_filters_reach_the_model_or_are_refused(tagger: lt.Tagger) -> None:
-    class Filtering(lt.OneVsAll):
-        def predict_topk(self, X, k=5, *, include=None, exclude=None):
-            self.seen = include, exclude
-            return super().predict_topk(X, k)
-
-    filtering = lt.Tagger(model=Filtering()).fit(TEXTS, LABELS)
-    filtering.predict(["x"], include=["phone", "mail"], exclude=[])
-    include, exclude = filtering.model_.seen
-    assert [filtering.label_names[i] for i in include] == ["mail", "phone"]
-    assert exclude.tolist() == []
+    text = "paper jam in the tray"
+    assert set(names(tagger, text, 5, include=["phone", "mail"])) == {"phone", "mail"}
+    assert "printer" not in names(tagger, text, 5, exclude=["printer"])
+    assert len(names(tagger, text, 4, exclude=["printer"], tail=0.5)) == 4
     with pytest.raises(ValueError, match="did you mean 'phone'"):
-        filtering.predict(["x"], include=["phones"])
+        tagger.predict(["x"], include=["phones"])
     with pytest.raises(TypeError, match="one string"):
-        filtering.predict(["x"], include="phone")
+        tagger.predict(["x"], include="phone")
 
     class Blunt(lt.OneVsAll):
         def predict_topk(self, X, k=5):

@@ -48,6 +48,9 @@ def command(
     learn_label_texts: Annotated[
         bool, typer.Option(help="Learn from the texts of labels too: finds more rare labels.")
     ] = False,
+    calibrate: Annotated[
+        bool, typer.Option(help="Turn scores into probabilities; about doubles the time.")
+    ] = True,
     seed: opt.Seed = 0,
     jobs: opt.Jobs = None,
     json: opt.Json = False,
@@ -81,6 +84,7 @@ def command(
             "field_weights": weights,
             "random_state": seed,
             "n_jobs": jobs,
+            "calibrate": calibrate,
             "learn_label_texts": learn_label_texts,
         },
     )

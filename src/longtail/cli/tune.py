@@ -137,7 +137,7 @@ def _score(
     source: Source, setting: dict[str, Any], metric: str, seed: int, jobs: int | None
 ) -> tuple[float, float]:
     assert source.dev is not None
-    tagger, seconds = fit_tagger(source, _params(setting, seed, jobs))
+    tagger, seconds = fit_tagger(source, {**_params(setting, seed, jobs), "calibrate": False})
     report = tagger.evaluate(
         source.dev.texts,
         source.dev.Y,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 import os
 from typing import Any
@@ -10,16 +9,11 @@ from typing import Any
 from longtail.serve.batching import Answer
 from longtail.serve.settings import Settings
 from longtail.tagger import Tagger
-from longtail.tagger.abilities import searching
+from longtail.tagger.abilities import can_filter
 
-__all__ = ["can_filter", "explained", "model_facts", "shown"]
+__all__ = ["explained", "model_facts", "shown"]
 
 _SHOWN = ("P@1", "P@5", "R@5", "nDCG@5", "PSP@5", "macro-F1 present@5", "coverage present@5")
-
-
-def can_filter(tagger: Tagger) -> bool:
-    """Whether the model takes ``include`` and ``exclude``."""
-    return "include" in inspect.signature(searching(tagger.model_)).parameters
 
 
 def explained(tagger: Tagger, texts: list[Any], answers: list[Answer]) -> list[list[Any]]:
@@ -77,7 +71,7 @@ def model_facts(tagger: Tagger, settings: Settings) -> dict[str, Any]:
         "scores": _kind(tagger),
         "fields": tagger.fields_,
         "tail": settings.tail,
-        "can_filter": can_filter(tagger),
+        "can_filter": can_filter(tagger.model_),
         "metrics": metrics,
         "has_report": tagger.report_ is not None,
     }

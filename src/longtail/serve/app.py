@@ -15,13 +15,14 @@ from starlette.exceptions import HTTPException
 
 from longtail import __version__
 from longtail.serve import schemas
-from longtail.serve.answers import can_filter, explained, model_facts, shown
+from longtail.serve.answers import explained, model_facts, shown
 from longtail.serve.batching import Batcher, Busy, Options
 from longtail.serve.counters import Counters
 from longtail.serve.guard import Guard
 from longtail.serve.holder import Holder
 from longtail.serve.problems import TYPE, problem_bytes
 from longtail.serve.settings import Settings
+from longtail.tagger.abilities import can_filter
 from longtail.tagger.names import search_labels
 
 __all__ = ["create_app", "from_environment"]
@@ -91,7 +92,7 @@ def _predict(app: FastAPI, settings: Settings, holder: Holder, batcher: Batcher)
             raise HTTPException(413, f"more than {settings.max_batch:,} texts in one request")
         if question.explain and len(question.texts) > _MOST_EXPLAINED:
             raise HTTPException(422, f"explain is for at most {_MOST_EXPLAINED} texts at a time")
-        if (question.include or question.exclude) and not can_filter(model.tagger):
+        if (question.include or question.exclude) and not can_filter(model.tagger.model_):
             raise HTTPException(422, "this model cannot filter labels (include, exclude)")
         options = Options(
             question.k,

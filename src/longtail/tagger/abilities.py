@@ -12,7 +12,7 @@ import numpy as np
 
 from longtail.data.topk import TopK
 
-__all__ = ["allowed", "cannot", "searching", "without"]
+__all__ = ["allowed", "can_filter", "cannot", "searching", "without"]
 
 
 def searching(model: Any) -> Callable[..., TopK]:
@@ -25,15 +25,15 @@ def cannot(model: Any, what: str) -> TypeError:
     return TypeError(f"this model cannot {what}: {type(model).__name__} has no way to")
 
 
-def allowed(search: Callable[..., TopK], model: Any, options: Collection[str]) -> None:
+def can_filter(model: Any) -> bool:
+    """Whether the model's search takes ``include`` and ``exclude``."""
+    return {"include", "exclude"} <= set(inspect.signature(model.predict_topk).parameters)
+
+
+def allowed(model: Any, options: Collection[str]) -> None:
     """Refuses options (include, exclude) that the model's search does not take."""
-    if not options:
-        return
-    known = inspect.signature(search).parameters
-    takes_any = any(p.kind is p.VAR_KEYWORD for p in known.values())
-    for option in options:
-        if option not in known and not takes_any:
-            raise cannot(model, f"filter labels ({option}=)")
+    if options and not can_filter(model):
+        raise cannot(model, f"filter labels ({', '.join(options)})")
 
 
 def without(top: TopK, threshold: Any) -> TopK:

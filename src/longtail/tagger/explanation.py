@@ -18,7 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail.data.topk import TopK
-from longtail.tagger.abilities import searching
+from longtail.tagger.abilities import can_filter, searching
 from longtail.tagger.highlight import Span, spans
 
 __all__ = ["Explanation", "explain_row"]
@@ -94,14 +94,15 @@ def explain_row(
             searching(model), x, list(labels.values()), model.n_labels_
         )
         shares = [(float(s), columns, g) for s, g in zip(scores, given, strict=True)]
+    known = _scores(model, x, list(labels.values()))
     out = []
-    for name, (score, columns, given) in zip(labels, shares, strict=True):
+    for (name, label), (own, columns, given) in zip(labels.items(), shares, strict=True):
         terms = _terms(vectorizer, columns)
         by_term = dict(zip(terms, given.tolist(), strict=True))
         out.append(
             Explanation(
                 label=name,
-                score=score,
+                score=known.get(label, own),
                 terms=tuple(_strongest(terms, given, n_terms)),
                 spans=tuple(spans(vectorizer, text, by_term)),
                 text=text,
@@ -109,6 +110,15 @@ def explain_row(
             )
         )
     return out
+
+
+def _scores(model: Any, x: sp.csr_matrix, labels: list[int]) -> dict[int, float]:
+    """What the model answers for these labels: its probabilities, where it has them."""
+    if not can_filter(model):
+        return {}
+    wanted = np.unique(np.asarray(labels, np.int32))
+    top = searching(model)(x, len(wanted), include=wanted)
+    return dict(zip(top.indices[0].tolist(), top.scores[0].tolist(), strict=True))
 
 
 Shares = tuple[float, np.ndarray, np.ndarray]  # score, columns of features, share of each

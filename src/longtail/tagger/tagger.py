@@ -22,6 +22,7 @@ from longtail.tagger.explanation import explain_row
 from longtail.tagger.fields import Columns, as_columns, check_weights, is_matrix, joined, rows_of
 from longtail.tagger.given import GivenFeatures
 from longtail.tagger.names import find_label, label_ids
+from longtail.tagger.probabilities import calibrate
 from longtail.tagger.saving import restore, to_state
 from longtail.tagger.tail import check_tail, inverse_propensity, lean
 from longtail.tagger.truth import Truth, as_truth, unknown_note
@@ -47,6 +48,8 @@ class Tagger(Estimator):
     rule : a decision rule with ``select`` (``longtail.decide``), applied to the 100 best candidates
         of a text; None for the k best
     field_weights : weight of each text field, for texts with several (``longtail.tagger.fields``)
+    calibrate : whether to turn scores into probabilities (``longtail.tagger.probabilities``), which
+        about doubles the time of training; without it scores are the model's own
     learn_label_texts : whether the text of each label is learned from as one more text with that
         label: rare labels are found more often, frequent ones lose precision
     random_state, n_jobs : for what is chosen here; a model that is given keeps its own
@@ -81,6 +84,7 @@ class Tagger(Estimator):
         vectorizer: Any = None,
         rule: Any = None,
         field_weights: Mapping[str, float] | None = None,
+        calibrate: bool = True,
         learn_label_texts: bool = False,
         random_state: Any = 0,
         n_jobs: int | None = None,
@@ -89,6 +93,7 @@ class Tagger(Estimator):
         self.vectorizer = vectorizer
         self.rule = rule
         self.field_weights = field_weights
+        self.calibrate = calibrate
         self.learn_label_texts = learn_label_texts
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -130,8 +135,13 @@ class Tagger(Estimator):
             X = rows_of(columns, vectorizer.fit(whole), weights)
         else:
             X = vectorizer.fit_transform(columns)
-        texts_too = label_texts if self.learn_label_texts else None
-        model.fit(*_with_label_texts(X, Y, vectorizer, texts_too))
+        extra = _label_rows(vectorizer, label_texts if self.learn_label_texts else None, Y.shape[1])
+        if extra[0].shape[0]:
+            model.fit(sp.vstack([X, extra[0]]).tocsr(), sp.vstack([Y, extra[1]]).tocsr())
+        else:
+            model.fit(X, Y)
+        if self.calibrate:
+            calibrate(model, X, Y, extra=extra, random_state=self.random_state)
         self.vectorizer_, self.model_, self.vocabulary_, self.choice_ = (
             vectorizer,
             model,
@@ -226,7 +236,7 @@ class Tagger(Estimator):
         for name, names in (("include", include), ("exclude", exclude)):
             if names is not None:
                 filters[name] = label_ids(self.vocabulary_, names, name)
-        allowed(search, self.model_, filters)
+        allowed(self.model_, filters)
         if self.rule is None and not tail:
             top = search(X, k, **filters)
         else:
@@ -393,19 +403,19 @@ def _labels(labels: Any, names: Sequence[str] | None) -> tuple[Vocabulary, sp.cs
     return vocabulary, vocabulary.encode(lists)
 
 
-def _with_label_texts(
-    X: Any, Y: sp.csr_matrix, vectorizer: Any, texts: Sequence[str] | None
-) -> tuple[Any, sp.csr_matrix]:
+def _label_rows(
+    vectorizer: Any, texts: Sequence[str] | None, n_labels: int
+) -> tuple[sp.csr_matrix, sp.csr_matrix]:
     """A further row for every label whose text has a known word, with that label alone."""
     if texts is None or isinstance(vectorizer, GivenFeatures):
-        return X, Y
+        return sp.csr_matrix((0, 0)), sp.csr_matrix((0, n_labels))
     rows = sp.csr_matrix(vectorizer.transform(texts))
     used = np.flatnonzero(np.diff(rows.indptr))
     own = sp.csr_matrix(
         (np.ones(len(used), np.float32), used, np.arange(len(used) + 1)),
-        shape=(len(used), Y.shape[1]),
+        shape=(len(used), n_labels),
     )
-    return sp.vstack([X, rows[used]]).tocsr(), sp.vstack([Y, own]).tocsr()
+    return rows[used], own
 
 
 def _with_counts(counts: np.ndarray, n_rows: int) -> sp.csc_matrix:
