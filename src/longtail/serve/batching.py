@@ -99,7 +99,8 @@ class Batcher:
     async def _work(self) -> None:
         loop = asyncio.get_running_loop()
         while self._queue:
-            batch, size = [], 0
+            batch: list[_Piece] = []
+            size = 0
             while self._queue and (not batch or size + len(self._queue[0].texts) <= BATCH):
                 piece = self._queue.popleft()
                 self.waiting -= len(piece.texts)

@@ -9,7 +9,7 @@
   much and bring nothing where texts are long.
 - **Few texts**: words of a single text are kept, otherwise those of at least two.
 
-``benchmarks/tagger_choices.py`` makes the measurements behind these rules.
+``benchmarks/tagger/choices.py`` makes the measurements behind these rules.
 """
 
 from __future__ import annotations

@@ -299,7 +299,11 @@ class Tagger(Estimator):
         truth = self.truth(labels, label_names, unknown)
         most = max([k] if isinstance(k, int) else k)
         top = self.predict_topk(texts, most, tail=tail)
-        return self.measure(truth, top, k=k, title=title, n_resamples=n_resamples)
+        # Leaning answers are out of the order of their probabilities; a rule's are its own.
+        plain = self.has_probabilities and not tail and self.rule is None
+        return self.measure(
+            truth, top, k=k, title=title, n_resamples=n_resamples, probabilities=plain
+        )
 
     def truth(
         self, labels: Any, label_names: Sequence[str] | None = None, unknown: Any = None

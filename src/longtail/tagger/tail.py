@@ -30,9 +30,10 @@ def check_tail(tail: Any) -> float:
     """A number from 0 to 1."""
     if isinstance(tail, bool) or not isinstance(tail, numbers.Real):
         raise TypeError(f"tail must be a number from 0 to 1, got {tail!r}")
-    if not math.isfinite(tail) or not 0 <= tail <= 1:
+    number = float(tail)
+    if not math.isfinite(number) or not 0 <= number <= 1:
         raise ValueError(f"tail must lie between 0 and 1, got {tail!r}")
-    return float(tail)
+    return number
 
 
 def inverse_propensity(counts: np.ndarray, n_rows: int) -> np.ndarray:

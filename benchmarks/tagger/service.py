@@ -1,13 +1,13 @@
 """The service under load: latency at a steady rate, throughput in batches, memory, odd requests.
 
-    python benchmarks/service.py MODEL TEXTS.jsonl[.gz] [--seconds 30] [--rate 50] [--soak 0]
+    python benchmarks/tagger/service.py MODEL TEXTS.jsonl[.gz] [--seconds 30] [--rate 50] [--soak 0]
         [--malformed 1000]
 
 Starts ``longtail serve MODEL`` on a free port of this machine and prints, with the machine and the
 command:
 
-1. single texts at ``--rate`` requests a second, open loop (a request is sent when it is due, and its
-   latency counts from then, so that a slow answer is not hidden by waiting): p50 and p99;
+1. single texts at ``--rate`` requests a second, open loop (a request is sent when it is due, and
+   its latency counts from then, so that a slow answer is not hidden by waiting): p50 and p99;
 2. texts a second in requests of 256;
 3. with ``--soak S``: resident memory a minute after the start and S seconds later;
 4. ``--malformed`` requests that make no sense, drawn at random: no 5xx, and the server lives.
