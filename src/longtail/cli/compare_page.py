@@ -20,7 +20,8 @@ _CSS = """
 body{margin:0;background:var(--ground);color:var(--ink);font:16px/1.5 system-ui,sans-serif}
 main{max-width:62rem;margin:0 auto;padding:1.5rem 1rem 4rem}
 h1{font-size:1.6rem;margin:.2rem 0 1rem}h2{font-size:1.1rem;margin:2rem 0 .5rem}
-.scroll{overflow-x:auto}table{border-collapse:collapse;width:100%;font-size:.95rem}
+.scroll{overflow-x:auto}table{border-collapse:collapse;width:100%;min-width:34rem;table-layout:fixed;
+font-size:.95rem}
 th,td{padding:.4rem .6rem;border-bottom:1px solid var(--line);text-align:right;
 white-space:nowrap}
 th:first-child{text-align:left;font-weight:500}thead th{color:var(--soft);font-weight:600}

@@ -27,7 +27,7 @@ Name = Annotated[str, Field(max_length=10_000)]
 class Question(BaseModel):
     """Texts to label, and how."""
 
-    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False, strict=True)
 
     texts: list[str | dict[str, str]] = Field(
         min_length=1,
