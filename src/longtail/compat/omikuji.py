@@ -13,12 +13,12 @@ How the hyper-parameters are read:
     n_trees                         members of the ensemble, their scores averaged
     cluster_k, collapse_every_n_layers      children per node: k^(n + 1)
     min_branch_size                 most labels of a last cluster
-    linear_c, linear_eps, linear_max_iter, linear_weight_threshold      C, tolerance, max_iter,
-                                    threshold; linear_loss_type: HINGE is the squared hinge, as in
-                                    omikuji, LOG the logistic loss
+    linear_c, linear_weight_threshold       C and threshold; linear_loss_type: HINGE is the squared
+                                    hinge, as in omikuji, LOG the logistic loss
     centroid_threshold              label vectors are not cut here: anything but 0 is refused
-    max_depth, cluster_balanced, cluster_eps, cluster_min_size, train_trees_1_by_1    are accepted
-                                    and have no effect: trees are balanced, so they are never deep
+    max_depth, cluster_balanced, cluster_eps, cluster_min_size, train_trees_1_by_1, linear_eps,
+    linear_max_iter                 are accepted and have no effect: trees are balanced, so they are
+                                    never deep, and the solver knows when it is done
     tree_structure_only             is refused
 
 Scores of a tree are products over the path of exp(-max(0, 1 - z)^2), as in omikuji (1 / (1 + e^-z)
@@ -83,7 +83,7 @@ class HyperParam:
             raise ValueError("tree_structure_only is not supported: there would be no model")
         if self.centroid_threshold:
             raise ValueError("centroid_threshold is not supported: leave it at 0")
-        for name in ("n_trees", "min_branch_size", "cluster_k", "linear_max_iter"):
+        for name in ("n_trees", "min_branch_size", "cluster_k"):
             least = 2 if name in ("cluster_k", "min_branch_size") else 1
             if getattr(self, name) < least:
                 raise ValueError(f"{name} must be at least {least}, got {getattr(self, name)}")
@@ -96,8 +96,6 @@ class HyperParam:
                 ),
                 loss="logistic" if log else "squared_hinge",
                 C=self.linear_c,
-                tolerance=self.linear_eps,
-                max_iter=self.linear_max_iter,
                 threshold=self.linear_weight_threshold,
                 post_processor="sigmoid" if log else "l2-hinge",
                 random_state=seed,
