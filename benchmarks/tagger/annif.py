@@ -3,10 +3,10 @@
     python benchmarks/tagger/annif.py ANNIF_PYTHON DATA_FOLDER... [--train N] [--test N]
 
 ANNIF_PYTHON is the interpreter of an environment with ``annif``, ``omikuji`` and the NLTK data
-``punkt_tab`` (say where with NLTK_DATA); Longtail is found where this script finds it. For each data
-set: the vocabulary is loaded, a project is trained and evaluated, and a text is given suggestions,
-all by Annif's own command line, once with each library. Prints F1@5, nDCG, training time and peak
-memory.
+``punkt_tab`` (say where with NLTK_DATA); Longtail is found where this script finds it. For each
+data set: the vocabulary is loaded, a project is trained and evaluated, and a text is given
+suggestions, all by Annif's own command line, once with each library. Prints F1@5, nDCG, training
+time and peak memory.
 """
 
 from __future__ import annotations
