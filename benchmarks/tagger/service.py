@@ -57,7 +57,7 @@ def main() -> None:
         port = int(re.search(r":(\d+) \(", server.stderr.readline())[1])
         ask_until_ready(port)
         latency(port, texts, options.rate, options.seconds)
-        throughput(port, texts, min(options.seconds, 20))
+        throughput(port, texts, min(options.seconds / 2, 20))
         if options.soak:
             soak(port, server.pid, texts, options.rate, options.soak)
         if options.malformed:
