@@ -7,12 +7,14 @@ import gzip
 import json
 import shutil
 import time
+import warnings
 from pathlib import Path
 
 import pytest
 from cli_cases import longtail_command, run, write_tickets
 
 import longtail as lt
+from longtail.cli import main
 
 
 @pytest.fixture(scope="module")
@@ -196,12 +198,18 @@ def test_help_comes_in_half_a_second() -> None:
     ],
 )
 def test_errors_are_one_line_and_code_2(
-    folder: Path, arguments: tuple[str, ...], message: str
+    folder: Path,
+    arguments: tuple[str, ...],
+    message: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)  # main sets its own
     filled = [a.format(data=folder / "tickets.jsonl", folder=folder) for a in arguments]
-    done = run(*filled, code=2)
-    assert done.stdout == ""
-    assert len(done.stderr.strip().splitlines()) == 1 and message in done.stderr
+    assert main(filled) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert len(told.err.strip().splitlines()) == 1 and message in told.err
 
 
 def test_errors_as_json(folder: Path) -> None:

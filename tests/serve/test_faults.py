@@ -7,13 +7,16 @@ import os
 import re
 import signal
 import socket
-import subprocess
 import sys
 import time
+import warnings
 from pathlib import Path
 
 import pytest
 from serve_cases import save_model, serving, wait_for
+
+import longtail as lt
+from longtail.cli import main
 
 pytest.importorskip("fastapi", reason="the extra 'serve' is not installed")
 pytest.importorskip("uvicorn", reason="the extra 'serve' is not installed")
@@ -89,11 +92,14 @@ def _children(parent: int) -> list[int]:
     return found
 
 
-def test_what_cannot_be_served_is_refused_at_the_start(model: Path, tmp_path: Path) -> None:
-    from serve_cases import SOURCE
-
-    import longtail as lt
-
+def test_what_cannot_be_served_is_refused_at_the_start(
+    model: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)  # main sets its own
+    monkeypatch.setenv("LONGTAIL_SERVE_SETTINGS", "")  # and the settings of its workers
     broken = save_model(tmp_path / "broken")
     (broken / "manifest.json").write_text("{}")
     lt.Popularity().fit([[1.0]], [[0]]).save(tmp_path / "bare")
@@ -106,14 +112,8 @@ def test_what_cannot_be_served_is_refused_at_the_start(model: Path, tmp_path: Pa
             ([model, "--port", taken.getsockname()[1]], "cannot listen"),
         ]
         for arguments, message in cases:
-            done = subprocess.run(
-                [sys.executable, "-m", "longtail", "serve", *map(str, arguments)],
-                capture_output=True,
-                text=True,
-                env={**os.environ, "PYTHONPATH": SOURCE},
-                timeout=60,
-            )
-            assert done.returncode == 2 and message in done.stderr.splitlines()[-1]
+            assert main(["serve", *map(str, arguments)]) == 2
+            assert message in capsys.readouterr().err.splitlines()[-1]
 
 
 def test_it_stops_when_told(model: Path) -> None:

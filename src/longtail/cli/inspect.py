@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from longtail.cli import options as opt
+from longtail.cli.compare import SHOWN
 from longtail.cli.output import print_json
 
 __all__ = ["command", "facts_of"]
@@ -24,7 +25,10 @@ def command(
         print_json(facts)
         return
     for name, value in facts.items():
-        if isinstance(value, dict):
+        if name == "measured":
+            shown = {m: value[m] for m in SHOWN if m in value}
+            print("measured: " + ", ".join(f"{m} {100 * v:.1f} %" for m, v in shown.items()))
+        elif isinstance(value, dict):
             print(f"{name}:")
             for key, inner in value.items():
                 print(f"  {key}: {inner}")
