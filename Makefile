@@ -44,8 +44,8 @@ $(NATIVE): $(DEPS) CMakeLists.txt cpp/kernels cpp/bindings $(CPP)
 	@$(PREFIX_PATH) cmake --build build/dev -- --quiet
 	@touch $@
 
-demo: setup  ## load a data set, fit and compare three models, write a report
-	@$(BIN)/python examples/demo.py
+demo: setup  ## compare three models on 47,000 labels, write the report, start the page
+	@$(BIN)/longtail demo --output build/demo
 
 test: setup  ## run the tests, the examples in docstrings, README and docs included
 	$(BIN)/python -m pytest $(ARGS)

@@ -30,6 +30,7 @@ _HOME = {
     "Popularity": "baselines",
     "RichardsPropensity": "propensity",
     "Split": "data",
+    "Tagger": "tagger",
     "Tfidf": "features",
     "Threshold": "decide",
     "TopK": "data",
@@ -64,6 +65,7 @@ _ROOMS = {
     "propensity",
     "report",
     "solvers",
+    "tagger",
     "tree",
 }
 

@@ -1,0 +1,68 @@
+"""``longtail inspect``: what is in a model folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from longtail.cli import options as opt
+from longtail.cli.compare import SHOWN
+from longtail.cli.output import print_json
+
+__all__ = ["command", "facts_of"]
+
+
+def command(
+    model: opt.ModelFolder,
+    verify: Annotated[bool, typer.Option(help="Read every byte and compare checksums.")] = False,
+    json: opt.Json = False,
+) -> None:
+    """Tell what a model is: type, labels, parameters, size, and how good it was."""
+    facts = facts_of(model, verify=verify)
+    if json:
+        print_json(facts)
+        return
+    for name, value in facts.items():
+        if name == "measured":
+            shown = {m: value[m] for m in SHOWN if m in value}
+            print("measured: " + ", ".join(f"{m} {100 * v:.1f} %" for m, v in shown.items()))
+        elif isinstance(value, dict):
+            print(f"{name}:")
+            for key, inner in value.items():
+                print(f"  {key}: {inner}")
+        else:
+            print(f"{name}: {f'{value:,}' if isinstance(value, int) else value}")
+
+
+def facts_of(path: Path, *, verify: bool) -> dict[str, Any]:
+    """Plain facts about a saved model of any type."""
+    import longtail as lt
+    from longtail import persist
+    from longtail.tagger import Tagger
+
+    state = persist.load(path, verify=verify)
+    found = lt.load(path)
+    size = sum(file.stat().st_size for file in path.iterdir() if file.is_file())
+    facts: dict[str, Any] = {"path": str(path), "type": state.type, "bytes": size}
+    if not isinstance(found, Tagger):
+        facts["labels"] = getattr(found, "n_labels_", None)
+        facts["parameters"] = _shown(found)
+        return facts
+    facts["choice"] = found.choice_
+    facts["labels"] = len(found.vocabulary_)
+    facts["training rows"] = found.n_rows_
+    facts["features"] = int(found.model_.n_features_in_)
+    facts["fields"] = None if found.fields_ is None else ", ".join(found.fields_)
+    facts["scores"] = "probabilities" if found.has_probabilities else "scores, not probabilities"
+    facts["model"] = repr(found.model_)
+    facts["vectorizer"] = repr(found.vectorizer_)
+    if found.report_ is not None:
+        metrics = found.report_["summary"]["metrics"]
+        facts["measured"] = {name: round(m["value"], 4) for name, m in metrics.items()}
+    return facts
+
+
+def _shown(estimator: Any) -> dict[str, str]:
+    return {name: repr(value) for name, value in estimator.get_params(deep=False).items()}

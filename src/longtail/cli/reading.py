@@ -1,0 +1,140 @@
+"""From the DATA argument and its options to splits of texts (or features) and labels."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["DataOptions", "Part", "Source", "parse_weights", "read"]
+
+
+@dataclass(frozen=True)
+class DataOptions:
+    """What the user said about the data; None where nothing was said."""
+
+    text_column: str | None = None
+    label_column: str | None = None
+    label_separator: str | None = None
+    delimiter: str | None = None
+    layout: str | None = None
+    field_weights: dict[str, float] | None = None
+
+    def given(self) -> dict[str, Any]:
+        """Options for ``longtail.load_dataset``."""
+        out: dict[str, Any] = {}
+        for name in ("label_column", "label_separator", "delimiter", "layout"):
+            if getattr(self, name) is not None:
+                out[name] = getattr(self, name)
+        if self.text_column is not None:
+            columns = self.text_column.split(",")
+            out["text_column"] = columns[0] if len(columns) == 1 else columns
+        return out
+
+
+@dataclass(frozen=True)
+class Part:
+    """Rows: ``texts`` (list, texts by field, or features), ``Y``, counts of unknown labels."""
+
+    texts: Any
+    Y: Any
+    unknown: Any = None
+
+    def __len__(self) -> int:
+        return int(self.Y.shape[0])
+
+
+@dataclass(frozen=True)
+class Source:
+    """A data set as commands use it. ``test`` is None where the source has none."""
+
+    name: str
+    train: Part
+    dev: Part | None
+    test: Part | None
+    label_names: list[str]
+    label_texts: list[str] | None
+
+    def split(self, wanted: str) -> tuple[str, Part]:
+        """The split of a name; "auto" is test, or else dev, or else all there is."""
+        if wanted == "auto":
+            for name in ("test", "dev", "train"):
+                part: Part | None = getattr(self, name)
+                if part is not None and len(part):
+                    return name, part
+        part = getattr(self, wanted, None) if wanted in ("train", "dev", "test") else None
+        if part is None or not len(part):
+            have = [n for n in ("train", "dev", "test") if getattr(self, n) is not None]
+            raise ValueError(f"{self.name} has no split {wanted!r}: it has {', '.join(have)}")
+        return wanted, part
+
+
+def parse_weights(text: str | None) -> dict[str, float] | None:
+    """``title=2,abstract`` to ``{"title": 2.0, "abstract": 1.0}``."""
+    if text is None:
+        return None
+    out = {}
+    for item in text.split(","):
+        field, _, weight = item.partition("=")
+        try:
+            out[field.strip()] = float(weight or 1)
+        except ValueError:
+            raise ValueError(f"--field-weights: expected field=number, got {item!r}") from None
+    return out
+
+
+def read(data: str, options: DataOptions) -> Source:
+    """Reads everything. ``-`` is JSON lines on standard input."""
+    import longtail as lt
+
+    with _path(data) as path:
+        if options.field_weights is None:
+            loaded = lt.load_dataset(path, **options.given())
+            columns = None
+        else:
+            # The same rows, read once for each field.
+            fields = list(options.field_weights)
+            given = {k: v for k, v in options.given().items() if k != "text_column"}
+            by_field = {f: lt.load_dataset(path, text_column=f, **given) for f in fields}
+            loaded, columns = by_field[fields[0]], by_field
+    parts: dict[str, Part | None] = {"train": None, "dev": None, "test": None}
+    for name, split in loaded.splits.items():
+        if split.Y is None:
+            raise ValueError(f"the {name} split of {data} has no labels")
+        if split.texts is None and split.X is None:
+            raise ValueError(f"{data} has labels only, neither texts nor features to learn from")
+        texts: Any = split.texts if split.texts is not None else split.X
+        if columns is not None:
+            texts = {f: other.splits[name].texts for f, other in columns.items()}
+        parts[name] = Part(texts, split.Y, split.unknown_labels)
+    names = loaded.label_names or [str(i) for i in range(loaded.n_labels)]
+    train = parts["train"] or Part([], _nothing(loaded.n_labels))
+    title = loaded.name or ("standard input" if data == "-" else data)
+    return Source(title, train, parts["dev"], parts["test"], names, loaded.label_texts)
+
+
+@contextlib.contextmanager
+def _path(data: str) -> Iterator[str]:
+    """The path itself; standard input is put into a file that lives as long as it is read."""
+    if data != "-":
+        yield data
+        return
+    if sys.stdin.isatty():
+        raise ValueError("standard input is a terminal: pipe JSON lines into it, or name a file")
+    with tempfile.TemporaryDirectory(prefix="longtail-") as folder:
+        path = os.path.join(folder, "stdin.jsonl")
+        with open(path, "wb") as file:
+            shutil.copyfileobj(sys.stdin.buffer, file)
+        yield path
+
+
+def _nothing(n_labels: int) -> Any:
+    import numpy as np
+    import scipy.sparse as sp
+
+    return sp.csr_matrix((0, n_labels), dtype=np.float32)

@@ -1,0 +1,1 @@
+"""The interfaces of other programs, on Longtail's models: ``longtail.compat.omikuji``."""

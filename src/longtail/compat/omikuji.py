@@ -1,0 +1,211 @@
+"""The Python interface of omikuji, on ``XRLinear`` and ``Ensemble``.
+
+A program that does ``import omikuji`` runs on Longtail if this module stands in for it::
+
+    from longtail.compat import omikuji          # change the import, or
+    longtail.compat.omikuji.install()            # before the program imports omikuji
+
+or, for a program that is not yours (Annif), put a file ``omikuji.py`` with the one line
+``from longtail.compat.omikuji import *`` where Python finds it, in place of the package.
+
+How the hyper-parameters are read:
+
+    n_trees                         members of the ensemble, their scores averaged
+    cluster_k, collapse_every_n_layers      children per node: k^(n + 1)
+    min_branch_size                 most labels of a last cluster
+    linear_c, linear_weight_threshold       C and threshold; linear_loss_type: HINGE is the squared
+                                    hinge, as in omikuji, LOG the logistic loss
+    centroid_threshold              label vectors are not cut here: anything but 0 is refused
+    max_depth, cluster_balanced, cluster_eps, cluster_min_size, train_trees_1_by_1, linear_eps,
+    linear_max_iter                 are accepted and have no effect: trees are balanced, so they are
+                                    never deep, and the solver knows when it is done
+    tree_structure_only             is refused
+
+Scores of a tree are products over the path of exp(-max(0, 1 - z)^2), as in omikuji (1 / (1 + e^-z)
+for LOG). Models are saved in Longtail's own format; models saved by omikuji cannot be read. The
+same data gives the same model, which omikuji does not promise.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from longtail.data import read_xc
+from longtail.ensemble import Ensemble
+from longtail.linear import XRLinear
+from longtail.models import load
+from longtail.tree import LabelTree
+
+__all__ = ["HyperParam", "LossType", "Model", "init_logger", "install"]
+
+__version__ = "0.5.1+longtail"
+
+
+class LossType(Enum):
+    """Loss of the linear classifiers."""
+
+    HINGE = 0
+    LOG = 1
+
+
+@dataclass
+class HyperParam:
+    """What omikuji's ``default_hyper_param`` returns, with its values."""
+
+    n_trees: int = 3
+    min_branch_size: int = 100
+    max_depth: int = 20
+    centroid_threshold: float = 0.0
+    collapse_every_n_layers: int = 0
+    tree_structure_only: bool = False
+    train_trees_1_by_1: bool = False
+    linear_loss_type: int | LossType = 0
+    linear_eps: float = 0.1
+    linear_c: float = 1.0
+    linear_weight_threshold: float = 0.1
+    linear_max_iter: int = 20
+    cluster_k: int = 2
+    cluster_balanced: bool = True
+    cluster_eps: float = 0.0001
+    cluster_min_size: int = 2
+
+    def to_model(self, n_threads: int | None = None) -> Ensemble:
+        """The ensemble, not yet fitted, that these parameters ask for."""
+        if self.tree_structure_only:
+            raise ValueError("tree_structure_only is not supported: there would be no model")
+        if self.centroid_threshold:
+            raise ValueError("centroid_threshold is not supported: leave it at 0")
+        for name in ("n_trees", "min_branch_size", "cluster_k"):
+            least = 2 if name in ("cluster_k", "min_branch_size") else 1
+            if getattr(self, name) < least:
+                raise ValueError(f"{name} must be at least {least}, got {getattr(self, name)}")
+        log = LossType(self.linear_loss_type) is LossType.LOG
+        trees = [
+            XRLinear(
+                tree=LabelTree(
+                    leaf=self.min_branch_size,
+                    branching=self.cluster_k ** (self.collapse_every_n_layers + 1),
+                ),
+                loss="logistic" if log else "squared_hinge",
+                C=self.linear_c,
+                threshold=self.linear_weight_threshold,
+                post_processor="sigmoid" if log else "l2-hinge",
+                random_state=seed,
+                n_jobs=n_threads or None,
+            )
+            for seed in range(self.n_trees)
+        ]
+        return Ensemble(models=trees)
+
+
+class Model:
+    """A model with omikuji's methods; ``ensemble`` is Longtail's own object.
+
+    >>> import tempfile, longtail as lt
+    >>> data = lt.make_longtail(n=200, d=50, L=20)
+    >>> path = tempfile.mkdtemp() + "/train.txt"
+    >>> lt.write_xc(path, data.train.X, data.train.Y)
+    >>> model = Model.train_on_data(path)
+    >>> best = model.predict([(3, 0.5), (7, 0.5)], top_k=2)
+    >>> len(best), model.n_trees, model.n_features
+    (2, 3, 50)
+    """
+
+    def __init__(self, ensemble: Ensemble) -> None:
+        self.ensemble = ensemble
+
+    @classmethod
+    def default_hyper_param(cls) -> HyperParam:
+        """Parabel's setting."""
+        return HyperParam()
+
+    @classmethod
+    def train_on_data(
+        cls, data_path: str, hyper_param: HyperParam | None = None, n_threads: int | None = None
+    ) -> Model:
+        """Trains on a file in the text format, ``N D L`` and a row a line."""
+        X, Y = read_xc(data_path)
+        return cls((hyper_param or HyperParam()).to_model(n_threads).fit(X, Y))
+
+    @classmethod
+    def load(cls, path: str) -> Model:
+        """Reads what ``save`` wrote."""
+        try:
+            found = load(path)
+        except (OSError, ValueError) as error:
+            raise RuntimeError(f"Failed to load model from {path}: {error}") from error
+        if not isinstance(found, Ensemble):
+            raise RuntimeError(f"Failed to load model from {path}: it is no model of this kind")
+        return cls(found)
+
+    def save(self, path: str) -> None:
+        """Writes the model to a folder; one that is there is replaced, as omikuji does."""
+        overwrite = os.path.isdir(path)
+        self.ensemble.save(path, overwrite=overwrite)
+
+    @property
+    def n_features(self) -> int:
+        return self.ensemble.n_features_in_
+
+    @property
+    def n_trees(self) -> int:
+        return len(self.ensemble.members_)
+
+    def predict(
+        self,
+        feature_value_pairs: Iterable[tuple[int, float]],
+        beam_size: int = 10,
+        top_k: int = 10,
+    ) -> list[tuple[int, float]]:
+        """``[(label, score), …]`` of one row, best first.
+
+        Refuses (AssertionError, as omikuji) features that repeat or are out of range.
+        """
+        pairs = sorted(feature_value_pairs, key=lambda pair: pair[0])
+        columns = np.array([feature for feature, _ in pairs], np.int64)
+        inside = not len(columns) or (columns[0] >= 0 and columns[-1] < self.n_features)
+        assert inside and (np.diff(columns) > 0).all(), "Incorrect feature index"
+        values = np.array([value for _, value in pairs], np.float32)
+        row = sp.csr_matrix((values, columns, [0, len(pairs)]), shape=(1, self.n_features))
+        return self.predict_batch(row, beam_size, top_k)[0]
+
+    def predict_batch(
+        self, X: Any, beam_size: int = 10, top_k: int = 10
+    ) -> list[list[tuple[int, float]]]:
+        """The same for many rows at once, which omikuji lacks and which is much faster."""
+        model = self.ensemble
+        if any(member.beam != beam_size for member in model.members_):  # type: ignore[attr-defined]
+            for member in model.members_:
+                member.set_params(beam=beam_size)
+        top = model.predict_topk(X, top_k)
+        return [
+            [(label, score) for label, score in zip(labels, scores, strict=True) if label >= 0]
+            for labels, scores in zip(top.indices.tolist(), top.scores.tolist(), strict=True)
+        ]
+
+    def densify_weights(
+        self, max_sparse_density: float = 0.1, n_threads: int | None = None
+    ) -> None:
+        """Nothing to do: weights are in a layout for search already."""
+
+    def init_prediction_thread_pool(self, n_threads: int) -> None:
+        """Threads for prediction; 0 is all cores."""
+        for member in self.ensemble.members_:
+            member.set_params(n_jobs=n_threads or None)
+
+
+def init_logger() -> None:
+    """There for programs that call it; Longtail logs through ``logging``."""
+
+
+def install() -> None:
+    """Lets ``import omikuji`` find this module, in this process."""
+    sys.modules["omikuji"] = sys.modules[__name__]

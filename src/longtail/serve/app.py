@@ -1,0 +1,209 @@
+"""The endpoints."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import importlib.resources
+from collections.abc import AsyncIterator
+from typing import Annotated, Any
+
+from fastapi import FastAPI, Query, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, Response
+from starlette.exceptions import HTTPException
+
+from longtail import __version__
+from longtail.serve import schemas
+from longtail.serve.answers import explained, model_facts, shown
+from longtail.serve.batching import Batcher, Busy, Options
+from longtail.serve.counters import Counters
+from longtail.serve.guard import Guard
+from longtail.serve.holder import Holder
+from longtail.serve.problems import TYPE, problem_bytes
+from longtail.serve.settings import Settings
+from longtail.tagger.abilities import can_filter
+from longtail.tagger.names import search_labels
+
+__all__ = ["create_app", "from_environment"]
+
+_MOST_EXPLAINED = 16
+_STATIC = {
+    "page.js": "text/javascript; charset=utf-8",
+    "page.css": "text/css; charset=utf-8",
+    "icon.svg": "image/svg+xml",
+}
+_REPORT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+_ERRORS: dict[int | str, dict[str, Any]] = {
+    status: {"model": schemas.Problem, "content": {TYPE: {}}, "description": text}
+    for status, text in {
+        400: "not JSON",
+        401: "no token, or a wrong one",
+        413: "too large",
+        422: "what is asked for makes no sense",
+        503: "too busy, or too slow",
+    }.items()
+}
+
+
+def create_app(settings: Settings) -> Any:
+    """The ASGI application of a server with these settings; loads the model."""
+    counters = Counters(settings.counters)
+    holder = Holder(settings.model, counters)
+    batcher = Batcher(settings.max_waiting, counters)
+
+    @contextlib.asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        watching = None
+        if settings.reload_seconds:
+            watching = asyncio.create_task(holder.watch(settings.reload_seconds))
+        yield
+        if watching is not None:
+            watching.cancel()
+        batcher.close()
+
+    app = FastAPI(
+        title="Longtail",
+        version=__version__,
+        summary="Label names for texts.",
+        lifespan=lifespan,
+        docs_url=None,  # their pages load scripts from elsewhere
+        redoc_url=None,
+        responses=_ERRORS,
+    )
+    _handle_errors(app)
+    _predict(app, settings, holder, batcher)
+    _facts(app, settings, holder, batcher, counters)
+    if settings.page:
+        _page(app)
+    return Guard(app, settings, counters)
+
+
+def from_environment() -> Any:
+    """For worker processes."""
+    return create_app(Settings.from_environment())
+
+
+def _predict(app: FastAPI, settings: Settings, holder: Holder, batcher: Batcher) -> None:
+    @app.post("/predict", response_model=schemas.Predictions, summary="Label texts")
+    async def predict(question: schemas.Question) -> Response:
+        model = holder.current
+        if len(question.texts) > settings.max_batch:
+            raise HTTPException(413, f"more than {settings.max_batch:,} texts in one request")
+        if question.explain and len(question.texts) > _MOST_EXPLAINED:
+            raise HTTPException(422, f"explain is for at most {_MOST_EXPLAINED} texts at a time")
+        if (question.include or question.exclude) and not can_filter(model.tagger.model_):
+            raise HTTPException(422, "this model cannot filter labels (include, exclude)")
+        options = Options(
+            question.k,
+            question.threshold,
+            None if question.include is None else tuple(question.include),
+            None if question.exclude is None else tuple(question.exclude),
+            settings.tail if question.tail is None else question.tail,
+        )
+        try:
+            answers = await batcher.ask(model.tagger, question.texts, options)
+            reasons = None
+            if question.explain:
+                reasons = await batcher.run(explained, model.tagger, question.texts, answers)
+        except Busy:
+            raise HTTPException(
+                503, "too many texts are waiting; try again", {"retry-after": "1"}
+            ) from None
+        except (TypeError, ValueError) as error:
+            raise HTTPException(422, str(error)) from None
+        return JSONResponse(shown(model.tagger, answers, reasons))
+
+
+def _facts(
+    app: FastAPI, settings: Settings, holder: Holder, batcher: Batcher, counters: Counters
+) -> None:
+    @app.get("/labels", response_model=schemas.Labels, summary="Search label names")
+    async def labels(
+        q: Annotated[str, Query(max_length=1000, description="Part of a name or text.")] = "",
+        limit: Annotated[int, Query(ge=1, le=1000)] = 20,
+    ) -> Response:
+        tagger = holder.current.tagger
+        counts = tagger.label_counts_
+        if q.strip():
+            ids = await asyncio.to_thread(
+                search_labels, tagger.label_names, tagger.label_texts_, q, limit
+            )
+        else:  # the most frequent ones
+            ids = (-counts).argsort(kind="stable")[:limit].tolist()
+        texts = tagger.label_texts_
+        found = [
+            {
+                "label": tagger.label_names[i],
+                "text": texts[i] if texts is not None else None,
+                "training_texts": int(counts[i]),
+            }
+            for i in ids
+        ]
+        return JSONResponse({"labels": found, "total": len(tagger.label_names)})
+
+    @app.get("/health", response_model=schemas.Health, summary="Whether the server answers")
+    async def health() -> dict[str, Any]:
+        return {"status": "ok", "reload_error": holder.error}
+
+    @app.get("/version", response_model=schemas.Version, summary="What is running")
+    async def version() -> dict[str, str]:
+        since = holder.current.since
+        return {"longtail": __version__, "model": settings.model, "since": since}
+
+    @app.get("/model", response_model=schemas.ModelFacts, summary="Facts about the model")
+    async def model() -> dict[str, Any]:
+        return model_facts(holder.current.tagger, settings)
+
+    @app.get("/metrics", response_class=Response, summary="Numbers for Prometheus")
+    async def metrics() -> Response:
+        gauges = {"waiting_texts": float(batcher.waiting)}
+        text = counters.render(gauges)
+        return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
+
+    @app.get(
+        "/report",
+        response_class=Response,
+        responses={404: {"model": schemas.Problem, "description": "no report was kept"}},
+        summary="The evaluation report of the model, as a page",
+    )
+    async def report() -> Response:
+        kept = holder.current.tagger.report_
+        if kept is None:
+            raise HTTPException(404, "this model was saved without an evaluation")
+        headers = {"content-security-policy": _REPORT_POLICY}
+        return Response(kept["html"], media_type="text/html; charset=utf-8", headers=headers)
+
+
+def _page(app: FastAPI) -> None:
+    folder = importlib.resources.files("longtail.serve").joinpath("static")
+    files = {name: folder.joinpath(name).read_bytes() for name in (*_STATIC, "page.html")}
+
+    @app.get("/", include_in_schema=False)
+    async def page() -> Response:
+        return Response(files["page.html"], media_type="text/html; charset=utf-8")
+
+    @app.get("/static/{name}", include_in_schema=False)
+    async def static(name: str) -> Response:
+        if name not in _STATIC:
+            raise HTTPException(404, "no such file")
+        return Response(files[name], media_type=_STATIC[name])
+
+
+def _handle_errors(app: FastAPI) -> None:
+    @app.exception_handler(HTTPException)
+    async def refused(_: Request, error: HTTPException) -> Response:
+        body = problem_bytes(error.status_code, str(error.detail))
+        return Response(body, error.status_code, dict(error.headers or {}), media_type=TYPE)
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(_: Request, error: RequestValidationError) -> Response:
+        found = error.errors()
+        parts = [
+            f"{'.'.join(str(step) for step in item.get('loc', ())[:6])}: {item.get('msg', '')}"
+            for item in found[:5]
+        ]
+        not_json = any(item.get("type") == "json_invalid" for item in found)
+        status = 400 if not_json else 422
+        body = problem_bytes(status, "; ".join(part[:300] for part in parts))
+        return Response(body, status, media_type=TYPE)

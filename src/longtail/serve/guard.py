@@ -1,0 +1,140 @@
+"""What every request passes before the application sees it.
+
+In this order: the token (unless the path is open), the size of the body (told by its header, then
+counted as it comes), the time it may take. The body is read here, whole, so that the application
+never waits for a slow client. Whatever goes wrong leaves as problem JSON, with the headers that
+keep a browser from misusing it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import logging
+import time
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+from longtail.serve.counters import Counters
+from longtail.serve.problems import problem_bytes, problem_headers
+from longtail.serve.settings import Settings
+
+__all__ = ["Guard"]
+
+log = logging.getLogger(__name__)
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
+_OPEN = ("/", "/health")  # the page can be loaded without a token, and then asks for one
+_HEADERS = [
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cache-control", b"no-store"),
+]
+_PAGE_POLICY = (
+    b"default-src 'self'; style-src 'self' 'unsafe-inline'; frame-ancestors 'none'; "
+    b"base-uri 'none'; form-action 'none'"
+)
+
+
+class _Refused(Exception):
+    def __init__(self, status: int, detail: str, headers: dict[str, str] | None = None) -> None:
+        self.status, self.detail, self.headers = status, detail, headers
+
+
+class Guard:
+    """ASGI middleware around the application."""
+
+    def __init__(self, app: Any, settings: Settings, counters: Counters) -> None:
+        self.app = app
+        self.settings = settings
+        self.counters = counters
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        began = time.perf_counter()
+        status = 0
+
+        async def counted(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                own = {name.lower() for name, _ in message.get("headers", ())}
+                extra = [pair for pair in _HEADERS if pair[0] not in own]
+                if b"content-security-policy" not in own:
+                    extra.append((b"content-security-policy", _PAGE_POLICY))
+                message["headers"] = [*message.get("headers", ()), *extra]
+            await send(message)
+
+        try:
+            self._check_token(scope)
+            await asyncio.wait_for(self._serve(scope, receive, counted), self.settings.timeout)
+        except _Refused as refused:
+            await _refuse(counted, refused)
+        except asyncio.TimeoutError:
+            self.counters.add("timeouts")
+            if not status:
+                await _refuse(counted, _Refused(503, "this took too long; try again later"))
+        except Exception:
+            log.exception("request failed")
+            if not status:
+                await _refuse(counted, _Refused(500, "something went wrong here"))
+        finally:
+            self.counters.request(scope["path"], status or 500, time.perf_counter() - began)
+
+    async def _serve(self, scope: Message, receive: Receive, send: Send) -> None:
+        body = await self._read(scope, receive)
+        if body is not None:  # otherwise the client has gone
+            await self.app(scope, _replay(body, receive), send)
+
+    def _check_token(self, scope: Message) -> None:
+        path = scope["path"]
+        if self.settings.token is None or path in _OPEN or path.startswith("/static/"):
+            return
+        wanted = b"Bearer " + self.settings.token.encode("utf-8")
+        given = dict(scope["headers"]).get(b"authorization", b"")
+        if not hmac.compare_digest(given, wanted):
+            raise _Refused(401, "a bearer token is needed", {"www-authenticate": "Bearer"})
+
+    async def _read(self, scope: Message, receive: Receive) -> bytes | None:
+        most = self.settings.max_body
+        told = dict(scope["headers"]).get(b"content-length", b"0")
+        if told.isdigit() and int(told) > most:
+            raise _Refused(413, f"the request is larger than {most:,} bytes")
+        parts, size = [], 0
+        while True:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                return None
+            part = message.get("body", b"")
+            size += len(part)
+            if size > most:
+                raise _Refused(413, f"the request is larger than {most:,} bytes")
+            parts.append(part)
+            if not message.get("more_body", False):
+                return b"".join(parts)
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    """The body once, and then whatever the connection says."""
+    sent = False
+
+    async def again() -> Message:
+        nonlocal sent
+        if sent:
+            return await receive()
+        sent = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return again
+
+
+async def _refuse(send: Send, refused: _Refused) -> None:
+    body = problem_bytes(refused.status, refused.detail)
+    headers = problem_headers(body, {"connection": "close", **(refused.headers or {})})
+    await send({"type": "http.response.start", "status": refused.status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

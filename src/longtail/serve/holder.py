@@ -1,0 +1,99 @@
+"""The model in use, and the watch for a new one.
+
+A save puts a whole new folder in place of the old one (``longtail.persist``). The watch notices,
+loads the new model beside the old, asks it once so that its pages are warm, and only then lets it
+take over. Requests under way keep the model they began with. A folder that cannot be loaded changes
+nothing but a counter and a line in the log.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from typing import Any
+
+from longtail.exceptions import ModelFormatError
+from longtail.models import load
+from longtail.persist.manifest import MANIFEST
+from longtail.serve.counters import Counters
+from longtail.tagger import Tagger
+
+__all__ = ["Holder", "Loaded", "load_model"]
+
+log = logging.getLogger(__name__)
+
+Mark = tuple[int, int, int] | None
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A model and when it was loaded; ``folded`` are names and texts of labels, for search."""
+
+    tagger: Tagger
+    mark: Mark
+    since: str = field(
+        default_factory=lambda: datetime.now(timezone.utc).isoformat(timespec="seconds")
+    )
+
+
+def load_model(path: str) -> Loaded:
+    """Loads the folder; refuses a model that is not a tagger."""
+    mark = _mark(path)
+    tagger = load(path)
+    if not isinstance(tagger, Tagger):
+        raise ModelFormatError(
+            f"{path} holds a {type(tagger).__name__}, which knows neither texts nor label names: "
+            "make a model with `longtail train`"
+        )
+    if not hasattr(tagger.vectorizer_, "transform_one"):
+        raise ModelFormatError(f"{path} was trained on features, and a server is asked for texts")
+    tagger.predict(["a first question"], k=1)
+    return Loaded(tagger, mark)
+
+
+def _mark(path: str) -> Mark:
+    """What tells one saved model from the next."""
+    try:
+        found = os.stat(os.path.join(path, MANIFEST))
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns, found.st_size
+
+
+class Holder:
+    """``current`` is the model to use; ``watch`` replaces it."""
+
+    def __init__(self, path: str, counters: Counters) -> None:
+        self.path = path
+        self.counters = counters
+        self.current = load_model(path)
+        self.error: str | None = None
+        self._refused: Mark = None
+
+    async def watch(self, seconds: float) -> None:
+        """Looks for a new model every so many seconds, until cancelled."""
+        while True:
+            await asyncio.sleep(seconds)
+            with contextlib.suppress(Exception):
+                await self.look()
+
+    async def look(self) -> bool:
+        """Takes over a new model if there is one; whether it did."""
+        mark = _mark(self.path)
+        if mark is None or mark in (self.current.mark, self._refused):
+            return False
+        try:
+            found: Any = await asyncio.to_thread(load_model, self.path)
+        except Exception as error:  # whatever is wrong with it, the old model goes on
+            self._refused, self.error = mark, str(error)
+            self.counters.add("reload_failures")
+            log.warning("the new model cannot be loaded, the old one goes on: %s", error)
+            return False
+        self.current, self.error = found, None
+        self.counters.add("reloads")
+        log.info("a new model took over: %s", self.path)
+        return True

@@ -1,0 +1,138 @@
+"""The contract of the service: what is asked and what is answered."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+__all__ = [
+    "Contribution",
+    "Explained",
+    "Found",
+    "Health",
+    "Label",
+    "Labels",
+    "ModelFacts",
+    "Prediction",
+    "Predictions",
+    "Problem",
+    "Question",
+    "Version",
+]
+
+Name = Annotated[str, Field(max_length=10_000)]
+
+
+class Question(BaseModel):
+    """Texts to label, and how."""
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False, strict=True)
+
+    texts: list[str | dict[str, str]] = Field(
+        min_length=1,
+        description="Texts; or one object of fields each, where the model was trained on fields.",
+        examples=[["first text", "second text"]],
+    )
+    k: int = Field(5, ge=1, le=1000, description="Labels for each text.")
+    threshold: float | None = Field(None, description="Leave out labels with a lower score.")
+    include: list[Name] | None = Field(None, max_length=10_000, description="Only these labels.")
+    exclude: list[Name] | None = Field(None, max_length=10_000, description="Never these labels.")
+    tail: float | None = Field(
+        None, ge=0, le=1, description="From 0, best score first, to 1, rare labels first."
+    )
+    explain: bool = Field(
+        False, description="Which words spoke for each label; at most 16 texts then."
+    )
+
+
+class Contribution(BaseModel):
+    """A term and what it contributed to the score."""
+
+    term: str
+    weight: float
+
+
+class Explained(BaseModel):
+    """Words that spoke for a label. ``spans`` are (start, end, weight), in code points."""
+
+    method: str
+    terms: list[Contribution]
+    spans: list[tuple[int, int, float]]
+
+
+class Label(BaseModel):
+    """One answer."""
+
+    label: str
+    score: float
+    text: str | None = None
+    explanation: Explained | None = None
+
+
+class Prediction(BaseModel):
+    """Answers for one text, best first; ``known_terms`` of it were seen in training."""
+
+    labels: list[Label]
+    known_terms: int
+
+
+class Predictions(BaseModel):
+    """Answers in the order of the texts; ``scores`` says what a score is."""
+
+    results: list[Prediction]
+    scores: str = Field(description="probability or score")
+
+
+class Found(BaseModel):
+    """A label that matched a search."""
+
+    label: str
+    text: str | None = None
+    training_texts: int
+
+
+class Labels(BaseModel):
+    """Labels that matched, best matches first."""
+
+    labels: list[Found]
+    total: int = Field(description="Labels of the model.")
+
+
+class Health(BaseModel):
+    """``reload_error`` tells why a newer model on disk was not taken."""
+
+    status: str
+    reload_error: str | None = None
+
+
+class Version(BaseModel):
+    """Of the library, and since when the model is in use."""
+
+    longtail: str
+    model: str
+    since: str
+
+
+class ModelFacts(BaseModel):
+    """What the page says about the model."""
+
+    name: str
+    choice: str
+    n_labels: int
+    n_rows: int
+    scores: str
+    fields: list[str] | None
+    tail: float
+    can_filter: bool
+    metrics: dict[str, float] | None
+    has_report: bool
+
+
+class Problem(BaseModel):
+    """Any error (RFC 9457)."""
+
+    type: str
+    title: str
+    status: int
+    detail: str

@@ -1,0 +1,53 @@
+"""What a model can do: asked of the model, and refused with a plain sentence if it cannot."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import numbers
+from collections.abc import Callable, Collection
+from typing import Any
+
+import numpy as np
+
+from longtail.data.topk import TopK
+
+__all__ = ["allowed", "can_filter", "cannot", "searching", "without"]
+
+
+def searching(model: Any) -> Callable[..., TopK]:
+    """``predict_proba_topk`` where the model has probabilities, otherwise ``predict_topk``."""
+    search: Callable[..., TopK] = getattr(model, "predict_proba_topk", None) or model.predict_topk
+    return search
+
+
+def cannot(model: Any, what: str) -> TypeError:
+    return TypeError(f"this model cannot {what}: {type(model).__name__} has no way to")
+
+
+def can_filter(model: Any) -> bool:
+    """Whether the model's search takes ``include`` and ``exclude``."""
+    return {"include", "exclude"} <= set(inspect.signature(model.predict_topk).parameters)
+
+
+def allowed(model: Any, options: Collection[str]) -> None:
+    """Refuses options (include, exclude) that the model's search does not take."""
+    if options and not can_filter(model):
+        raise cannot(model, f"filter labels ({', '.join(options)})")
+
+
+def without(top: TopK, threshold: Any) -> TopK:
+    """Answers whose score is at least ``threshold``; the others become padding at the end."""
+    if isinstance(threshold, bool) or not isinstance(threshold, numbers.Real):
+        raise TypeError(f"threshold must be a number, got {threshold!r}")
+    if math.isnan(threshold):
+        raise ValueError("threshold is NaN: give a number, or None for no threshold")
+    drop = (top.indices < 0) | (top.scores < threshold)
+    order = np.argsort(drop, axis=1, kind="stable")
+    indices = np.where(drop, -1, top.indices).astype(np.int32)
+    scores = np.where(drop, -np.inf, top.scores).astype(np.float32)
+    return TopK._trusted(
+        np.take_along_axis(indices, order, axis=1),
+        np.take_along_axis(scores, order, axis=1),
+        top.n_labels,
+    )

@@ -1,0 +1,188 @@
+"""Which words of a text spoke for a label.
+
+A model that can take its own score apart is asked (``model.explain``; its shares sum to the score,
+or to its logarithm where that is a product along a tree). Any other is asked twice:
+the contribution of a term is the score of the label, less its score when the term is left out of
+the text (occlusion). That needs nothing but answers, so it serves every model; contributions then
+show what each word changes and need not sum to the score. One batch serves all labels of a text.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from longtail.data.topk import TopK
+from longtail.tagger.abilities import can_filter, searching
+from longtail.tagger.highlight import Span, spans
+
+__all__ = ["Explanation", "explain_row"]
+
+_MOST_TERMS = 500  # of one text that are left out in turn, largest values first
+_CANDIDATES = 100
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why a text got a label. Prints as a list of words; in notebooks the text is highlighted.
+
+    ``score`` of the label; ``terms``: ``(term, contribution)``, strongest first, positive ones
+    speak for the label; ``spans``: ``(start, end, contribution)`` of words in ``text``; ``method``:
+    "exact" (the model's own account, which sums to its score, or the logarithm of it) or
+    "occlusion".
+    """
+
+    label: str
+    score: float
+    terms: tuple[tuple[str, float], ...]
+    spans: tuple[Span, ...]
+    text: str
+    method: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        out = asdict(self)
+        out["terms"] = [list(pair) for pair in self.terms]
+        out["spans"] = [list(span) for span in self.spans]
+        return out
+
+    def __str__(self) -> str:
+        lines = [f"{self.label}  {self.score:.4f}"]
+        lines += [f"  {weight:+.4f}  {term}" for term, weight in self.terms]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        strongest = max((abs(weight) for _, _, weight in self.spans), default=1.0)
+        parts, at = [], 0
+        for start, end, weight in self.spans:
+            hue = "46,125,50" if weight > 0 else "198,40,40"
+            shade = f"background:rgba({hue},{0.15 + 0.55 * abs(weight) / strongest:.2f})"
+            parts.append(html.escape(self.text[at:start]))
+            parts.append(
+                f'<mark style="{shade}" title="{weight:+.4f}">'
+                f"{html.escape(self.text[start:end])}</mark>"
+            )
+            at = end
+        parts.append(html.escape(self.text[at:]))
+        return (
+            f"<div><p><b>{html.escape(self.label)}</b> {self.score:.4f}</p>"
+            f'<p style="white-space:pre-wrap">{"".join(parts)}</p></div>'
+        )
+
+
+def explain_row(
+    model: Any,
+    vectorizer: Any,
+    x: sp.csr_matrix,
+    text: str,
+    labels: Mapping[str, int],
+    n_terms: int,
+) -> list[Explanation]:
+    """Explanations of labels (name → id) for the row ``x`` (1, d) of ``text``."""
+    x = sp.csr_matrix(x)
+    found = [_shares(model, x, label) for label in labels.values()]
+    if all(exact is not None for exact in found):
+        method, shares = "exact", [exact for exact in found if exact is not None]
+    else:
+        method = "occlusion"
+        scores, columns, given = occlusion(
+            searching(model), x, list(labels.values()), model.n_labels_
+        )
+        shares = [(float(s), columns, g) for s, g in zip(scores, given, strict=True)]
+    known = _scores(model, x, list(labels.values()))
+    out = []
+    for (name, label), (own, columns, given) in zip(labels.items(), shares, strict=True):
+        terms = _terms(vectorizer, columns)
+        by_term = dict(zip(terms, given.tolist(), strict=True))
+        out.append(
+            Explanation(
+                label=name,
+                score=known.get(label, own),
+                terms=tuple(_strongest(terms, given, n_terms)),
+                spans=tuple(spans(vectorizer, text, by_term)),
+                text=text,
+                method=method,
+            )
+        )
+    return out
+
+
+def _scores(model: Any, x: sp.csr_matrix, labels: list[int]) -> dict[int, float]:
+    """What the model answers for these labels: its probabilities, where it has them."""
+    if not can_filter(model):
+        return {}
+    wanted = np.unique(np.asarray(labels, np.int32))
+    top = searching(model)(x, len(wanted), include=wanted)
+    return dict(zip(top.indices[0].tolist(), top.scores[0].tolist(), strict=True))
+
+
+Shares = tuple[float, np.ndarray, np.ndarray]  # score, columns of features, share of each
+
+
+def _shares(model: Any, x: sp.csr_matrix, label: int) -> Shares | None:
+    """What the model itself says; the mean over members, for an ensemble that takes means."""
+    if hasattr(model, "explain"):
+        why = model.explain(x, label)
+        return float(why.score), why.features, np.asarray(why.shares, np.float64)
+    members = getattr(model, "members_", None)
+    if not members or getattr(model, "rule", None) != "mean":
+        return None
+    parts = [_shares(member, x, label) for member in members]
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts):
+        return None
+    columns, place = np.unique(np.concatenate([c for _, c, _ in known]), return_inverse=True)
+    total = np.bincount(place.ravel(), np.concatenate([g for _, _, g in known]))
+    score = float(np.mean([s for s, _, _ in known]))
+    return score, columns, np.resize(total, len(columns)) / len(known)
+
+
+def _terms(vectorizer: Any, columns: np.ndarray) -> list[str]:
+    """What columns are called; decoded one by one, since a vocabulary may be large."""
+    if not hasattr(vectorizer, "term_offsets_"):
+        names = vectorizer.get_feature_names_out()
+        return [str(names[i]) for i in columns]
+    raw, ends = vectorizer.terms_, vectorizer.term_offsets_
+    return [raw[ends[i] : ends[i + 1]].tobytes().decode("utf-8", "surrogatepass") for i in columns]
+
+
+def occlusion(
+    search: Callable[[Any, int], TopK], x: sp.csr_matrix, labels: Sequence[int], n_labels: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """``(scores, columns, contributions)`` of labels for the one row ``x`` (1, d).
+
+    ``scores`` (len(labels),), ``columns`` (m,) the features of x that were left out in turn,
+    ``contributions`` (len(labels), m). A label that drops out of the best candidates altogether
+    counts as scored like the last of them, so its contributions are at least what is shown.
+    """
+    order = np.argsort(-np.abs(x.data), kind="stable")[:_MOST_TERMS]
+    order = np.sort(order)
+    m = len(order)
+    # Row 0 is x, row i + 1 is x without its i-th term.
+    indptr = np.concatenate([[0, x.nnz], x.nnz + np.cumsum(np.full(m, x.nnz - 1))])
+    keep = np.ones((m, x.nnz), bool)
+    keep[np.arange(m), order] = False
+    indices = np.concatenate([x.indices, np.broadcast_to(x.indices, keep.shape)[keep]])
+    values = np.concatenate([x.data, np.broadcast_to(x.data, keep.shape)[keep]])
+    rows = sp.csr_matrix((values, indices, indptr), shape=(m + 1, x.shape[1]))
+    top = search(rows, min(max(_CANDIDATES, len(labels)), n_labels))
+    scores = np.empty((len(labels), m + 1))
+    worst = np.where(top.indices >= 0, top.scores, np.inf).min(axis=1, initial=np.inf)
+    worst[~np.isfinite(worst)] = 0.0
+    for i, label in enumerate(labels):
+        found = top.indices == label
+        slot = found.argmax(axis=1)
+        scores[i] = np.where(found.any(axis=1), top.scores[np.arange(m + 1), slot], worst)
+    return scores[:, 0], x.indices[order], scores[:, :1] - scores[:, 1:]
+
+
+def _strongest(terms: Sequence[str], weights: np.ndarray, n: int) -> list[tuple[str, float]]:
+    """The n terms of largest absolute weight, positive ones first; those of weight 0 left out."""
+    order = np.argsort(-np.abs(weights), kind="stable")[:n]
+    chosen = [(terms[i], float(weights[i])) for i in order if weights[i] != 0]
+    return sorted(chosen, key=lambda pair: -pair[1])

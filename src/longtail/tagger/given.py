@@ -1,0 +1,54 @@
+"""``GivenFeatures``: the vectoriser of data that comes as features and not as text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from longtail import persist
+from longtail._validation import as_features
+from longtail.base import Estimator
+
+__all__ = ["GivenFeatures"]
+
+
+class GivenFeatures(Estimator):
+    """Passes rows of features on as they are, so that a ``Tagger`` serves them like texts.
+
+    After ``fit``: ``n_features_in_``.
+
+    >>> GivenFeatures().fit_transform([[1.0, 0.5]])
+    array([[1. , 0.5]], dtype=float32)
+    """
+
+    type_tag = "given-features"
+
+    n_features_in_: int
+
+    def __init__(self) -> None:
+        pass
+
+    def fit(self, X: Any, y: Any = None) -> GivenFeatures:
+        self.n_features_in_ = int(as_features(X).shape[1])
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None) -> Any:
+        return self.fit(X).transform(X)
+
+    def transform(self, X: Any) -> Any:
+        self._check_fitted()
+        return as_features(X, n_features=self.n_features_in_)
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """``feature 0``, ``feature 1``, …"""
+        self._check_fitted()
+        return np.array([f"feature {i}" for i in range(self.n_features_in_)], dtype=object)
+
+    def _get_state(self) -> persist.State:
+        state = super()._get_state()
+        state.meta["n_features"] = self.n_features_in_
+        return state
+
+    def _set_state(self, state: persist.State) -> None:
+        self.n_features_in_ = state.count("n_features")

@@ -1,0 +1,98 @@
+"""A tagger as plain data, and back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from longtail import persist
+from longtail.data import Vocabulary
+from longtail.exceptions import ModelFormatError
+from longtail.models import from_state
+
+if TYPE_CHECKING:
+    from longtail.tagger.tagger import Tagger
+
+__all__ = ["restore", "to_state"]
+
+_PARTS = ("model", "vectorizer", "rule")
+
+
+def to_state(tagger: Tagger, state: persist.State) -> persist.State:
+    """Fills the state: model, vectoriser and rule as parts, names and report as facts."""
+    given = {name: state.params.pop(name) for name in _PARTS}
+    if isinstance(given["model"], str):
+        state.params["model"] = given["model"]
+    state.meta["chosen"] = [name for name in _PARTS if given[name] is None]
+    if tagger.field_weights is not None:
+        state.params["field_weights"] = dict(tagger.field_weights)
+    parts = {"model": tagger.model_, "vectorizer": tagger.vectorizer_, "rule": tagger.rule}
+    for name, part in parts.items():
+        if part is None:
+            continue
+        if not hasattr(part, "_get_state"):
+            raise TypeError(f"the {name} cannot be saved: {part!r} is not an estimator of longtail")
+        state.parts[name] = part._get_state()
+    state.arrays["label_counts"] = tagger.label_counts_
+    state.meta.update(
+        label_names=list(tagger.vocabulary_.names),
+        label_texts=tagger.label_texts_,
+        n_rows=tagger.n_rows_,
+        fields=tagger.fields_,
+        choice=tagger.choice_,
+        evaluation=None,
+    )
+    if tagger.report_ is not None:
+        state.meta["evaluation"] = tagger.report_["summary"]
+        page = tagger.report_["html"].encode("utf-8")
+        state.arrays["report_html"] = np.frombuffer(page, np.uint8)
+    return state
+
+
+def restore(tagger: Tagger, state: persist.State) -> Tagger:
+    """Takes over what ``to_state`` stored."""
+    meta = state.meta
+    names = meta.get("label_names")
+    if not isinstance(names, list):
+        raise ModelFormatError("a tagger must list its label names")
+    vocabulary = Vocabulary(names)
+    vectorizer, model = (_part(state, name) for name in ("vectorizer", "model"))
+    if not hasattr(model, "predict_topk") or model.n_labels_ != len(vocabulary):
+        have = getattr(model, "n_labels_", "none")
+        raise ModelFormatError(f"the model has {have} labels, and {len(vocabulary)} are named")
+    width = len(getattr(vectorizer, "idf_", ())) or None
+    if not hasattr(vectorizer, "transform") or width not in (None, model.n_features_in_):
+        raise ModelFormatError(f"the vectoriser does not make {model.n_features_in_} features")
+    fields, texts = meta.get("fields"), meta.get("label_texts")
+    if fields is not None and not _are_strings(fields):
+        raise ModelFormatError(f"fields must be names, got {fields!r}")
+    if texts is not None and (not _are_strings(texts) or len(texts) != len(vocabulary)):
+        raise ModelFormatError(f"label_texts must be {len(vocabulary)} strings")
+    chosen = meta.get("chosen") or ()
+    if "rule" in state.parts:
+        tagger.rule = from_state(state.parts["rule"])
+    if "model" not in chosen and tagger.model is None:
+        tagger.model = type(model)(**model.get_params(deep=False))
+    if "vectorizer" not in chosen:
+        tagger.vectorizer = type(vectorizer)(**vectorizer.get_params(deep=False))
+    tagger.label_counts_ = state.array("label_counts", np.int64, (len(vocabulary),))
+    tagger.n_rows_ = state.count("n_rows")
+    tagger.fields_, tagger.label_texts_ = fields, texts
+    tagger.choice_ = str(meta.get("choice", ""))
+    tagger.report_ = None
+    if isinstance(meta.get("evaluation"), dict):
+        page = state.array("report_html", np.uint8, (None,)).tobytes().decode("utf-8")
+        tagger.report_ = {"summary": meta["evaluation"], "html": page}
+    tagger.vectorizer_, tagger.model_, tagger.vocabulary_ = vectorizer, model, vocabulary
+    return tagger
+
+
+def _part(state: persist.State, name: str) -> Any:
+    if name not in state.parts:
+        raise ModelFormatError(f"a tagger must have a {name}")
+    return from_state(state.parts[name])
+
+
+def _are_strings(values: Any) -> bool:
+    return isinstance(values, list) and all(isinstance(value, str) for value in values)

@@ -1,0 +1,71 @@
+"""Labels of evaluation data in the ids of a model; what the model does not know is counted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from longtail._validation import as_labels
+from longtail.data import TopK, Vocabulary
+from longtail.report import Note
+
+__all__ = ["Truth", "as_truth", "unknown_note"]
+
+
+@dataclass(frozen=True)
+class Truth:
+    """``Y`` (n, L) over the model's labels; ``unknown`` (n,) counts those it does not know."""
+
+    Y: sp.csr_matrix
+    unknown: np.ndarray
+
+    @property
+    def n_unknown(self) -> int:
+        return int(self.unknown.sum())
+
+
+def as_truth(
+    labels: Any, vocabulary: Vocabulary, label_names: Sequence[str] | None, unknown: Any = None
+) -> Truth:
+    """From lists of names, or from a matrix whose columns are ``label_names``.
+
+    ``unknown`` (n,): true labels that the source counted but does not name.
+    """
+    if label_names is None:
+        Y, counts = vocabulary.encode(labels, unknown="count")
+    else:
+        given = as_labels(labels, n_labels=len(label_names))
+        ids = np.array([vocabulary._ids.get(name, -1) for name in label_names], np.int64)
+        known = np.flatnonzero(ids >= 0)
+        place = sp.csr_matrix(
+            (np.ones(len(known), np.float32), (known, ids[known])),
+            shape=(len(label_names), len(vocabulary)),
+        )
+        Y = sp.csr_matrix(given @ place)
+        Y.sort_indices()
+        counts = np.asarray(np.diff(given.indptr) - np.diff(Y.indptr), np.int64)
+    if unknown is not None:
+        counts = counts + np.asarray(unknown, np.int64)
+    return Truth(Y, counts)
+
+
+def unknown_note(truth: Truth, top: TopK, k: int) -> Note | None:
+    """What the report must say where the model does not know some of the true labels."""
+    if not truth.n_unknown:
+        return None
+    total = truth.Y.nnz + truth.n_unknown
+    hits = np.asarray(top.head(k).to_csr(binary=True).multiply(truth.Y > 0).sum(axis=1)).ravel()
+    per_row = np.diff(truth.Y.indptr) + truth.unknown
+    labelled = per_row > 0
+    recall = float(np.mean(hits[labelled] / per_row[labelled]))
+    return Note(
+        "unknown-labels",
+        ("R", "nDCG", "micro-R"),
+        f"{truth.n_unknown:,} of {total:,} true labels ({100 * truth.n_unknown / total:.1f}%), in "
+        f"{int((truth.unknown > 0).sum()):,} rows, are not among the labels this model knows, and "
+        f"are left out above. Counted as missed, R@{k} is {100 * recall:.2f}%.",
+    )

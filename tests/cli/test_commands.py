@@ -1,0 +1,221 @@
+"""The way of a newcomer, end to end."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import shutil
+import time
+import warnings
+from pathlib import Path
+
+import pytest
+from cli_cases import longtail_command, run, write_tickets
+
+import longtail as lt
+from longtail.cli import main
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Data and a model trained on it by the command line."""
+    folder = tmp_path_factory.mktemp("cli")
+    write_tickets(folder / "tickets.jsonl")
+    done = run(
+        "train", folder / "tickets.jsonl", "-o", folder / "model", "--report", folder / "r.html"
+    )
+    assert "one linear classifier per label" in done.stderr
+    assert "Head to tail" in done.stdout
+    return folder
+
+
+def test_train_wrote_a_tagger_and_a_report(folder: Path) -> None:
+    tagger = lt.load(folder / "model", verify=True)
+    assert tagger.predict(["paper jam"], k=1)[0][0][0] == "printer"
+    assert tagger.report_["summary"]["metrics"]["P@1"]["value"] > 0.9
+    assert "<html" in (folder / "r.html").read_text()
+
+
+def test_predict_reads_lines_and_json_lines(folder: Path) -> None:
+    plain = run("predict", folder / "model", "-k", 1, stdin="paper jam\nwifi cable\n")
+    rows = [json.loads(line) for line in plain.stdout.splitlines()]
+    assert [row["labels"][0]["label"] for row in rows] == ["printer", "network"]
+    asked = "\n".join(json.dumps({"body": row["text"], "id": 3}) for row in rows)
+    as_json = run("predict", folder / "model", "-", "-k", 1, "--text-column", "body", stdin=asked)
+    assert as_json.stdout == plain.stdout
+
+
+def test_predict_writes_csv_and_tables(folder: Path) -> None:
+    done = run("predict", folder / "model", "-k", 2, "-f", "csv", stdin="paper jam\npassword\n")
+    rows = list(csv.DictReader(done.stdout.splitlines()))
+    assert [(row["row"], row["rank"]) for row in rows] == [
+        ("0", "1"),
+        ("0", "2"),
+        ("1", "1"),
+        ("1", "2"),
+    ]
+    assert rows[2]["label"] == "login"
+    table = run("predict", folder / "model", "-k", 1, "-f", "table", stdin="paper jam\n")
+    assert table.stdout.splitlines()[1].endswith("printer")
+
+
+def test_predict_reads_tables_also_gzip(folder: Path) -> None:
+    with (
+        open(folder / "tickets.jsonl", "rb") as plain,
+        gzip.open(folder / "t.jsonl.gz", "wb") as zipped,
+    ):
+        shutil.copyfileobj(plain, zipped)
+    run("predict", folder / "model", folder / "t.jsonl.gz", "-o", folder / "out.jsonl")
+    assert len((folder / "out.jsonl").read_text().splitlines()) == 150
+    # An interrupted run is gone on with: half a line is made anew, whole ones are kept.
+    whole = (folder / "out.jsonl").read_bytes()
+    (folder / "out.jsonl").write_bytes(whole[: len(whole) // 2])
+    done = run(
+        "predict", folder / "model", folder / "t.jsonl.gz", "-o", folder / "out.jsonl", "--resume"
+    )
+    assert "going on after" in done.stderr
+    assert (folder / "out.jsonl").read_bytes() == whole
+
+
+def test_evaluate_counts_unknown_labels(folder: Path) -> None:
+    (folder / "new.csv").write_text('text,labels\npaper jam,"printer;fax"\nwifi,network\n')
+    done = run(
+        "evaluate",
+        folder / "model",
+        folder / "new.csv",
+        "--label-separator",
+        ";",
+        "--json",
+        "-k",
+        "1",
+    )
+    report = json.loads(done.stdout)
+    assert report["metrics"]["P@1"]["value"] == 1.0
+    assert "1 of 3 true labels" in report["warnings"][0]["text"]
+
+
+def test_explain_and_inspect(folder: Path) -> None:
+    done = run("explain", folder / "model", "the paper is slow", "-l", "printer", "--json")
+    (explanation,) = json.loads(done.stdout)
+    assert explanation["terms"][0][0] == "paper"
+    facts = json.loads(run("inspect", folder / "model", "--verify", "--json").stdout)
+    assert facts["type"] == "tagger" and facts["labels"] == 3
+    assert "choice: one linear" in run("inspect", folder / "model").stdout
+
+
+def test_fields_with_weights(folder: Path) -> None:
+    weights = "title=2,text=1"
+    run(
+        "train",
+        folder / "tickets.jsonl",
+        "-o",
+        folder / "fields",
+        "--field-weights",
+        weights,
+        "--test-size",
+        0,
+    )
+    asked = json.dumps({"title": "paper", "text": "a jam"})
+    done = run("predict", folder / "fields", "-k", 1, stdin=asked)
+    assert json.loads(done.stdout)["labels"][0]["label"] == "printer"
+    assert lt.load(folder / "fields").fields_ == ["title", "text"]
+
+
+def test_train_from_standard_input(folder: Path) -> None:
+    data = (folder / "tickets.jsonl").read_bytes()
+    done = run("train", "-", "-o", folder / "piped", "--json", "--model", "xr-linear", stdin=data)
+    answer = json.loads(done.stdout)
+    assert answer["labels"] == 3 and answer["report"]["metrics"]["P@1"]["value"] > 0.9
+
+
+def test_compare_tradeoff_and_tune(folder: Path) -> None:
+    data = folder / "tickets.jsonl"
+    done = run("compare", data, "-m", "popularity,one-vs-all", "--report", folder / "c.html")
+    assert "training, s" in done.stdout and "one-vs-all" in done.stdout.splitlines()[0]
+    assert "2 models compared" in (folder / "c.html").read_text()
+    points = json.loads(run("tradeoff", folder / "model", data, "--steps", 3, "--json").stdout)
+    assert [point["tail"] for point in points] == [0.0, 0.5, 1.0] and points[0]["P@5"] > 0
+    journal = folder / "journal.jsonl"
+    options = (
+        "--trials",
+        2,
+        "--models",
+        "one-vs-all",
+        "--journal",
+        journal,
+        "--json",
+        "--metric",
+        "P@1",
+    )
+    first = json.loads(run("tune", data, *options, "-o", folder / "tuned").stdout)
+    assert first["best"]["model"] == "one-vs-all" and len(first["trials"]) == 2
+    assert lt.load(folder / "tuned").predict(["paper"], k=1)[0][0][0] == "printer"
+    again = run("tune", data, *options)
+    assert json.loads(again.stdout) == first and again.stderr == ""  # nothing was tried anew
+
+
+def test_features_instead_of_texts(folder: Path) -> None:
+    data = lt.make_longtail(n=120, d=60, L=10)
+    lt.write_xc(folder / "rows.txt", data.train.X, data.train.Y)
+    run("train", folder / "rows.txt", "-o", folder / "rows-model")
+    done = run("evaluate", folder / "rows-model", folder / "rows.txt", "--json")
+    assert json.loads(done.stdout)["metrics"]["P@1"]["value"] > 0.5
+
+
+def test_datasets_are_listed() -> None:
+    names = [entry["name"] for entry in json.loads(run("datasets", "--json").stdout)]
+    assert "icd10cm" in names and "Amazon-670K" in names
+
+
+def test_help_comes_in_half_a_second() -> None:
+    run("--help")  # warms the disk
+    began = time.perf_counter()
+    done = run("--help")
+    assert time.perf_counter() - began < 1.0  # half a second, with room for a busy machine
+    assert "train" in done.stdout and "serve" in done.stdout
+    assert run("--version").stdout.startswith("longtail ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("predict", "no-such-model"), "no-such-model"),
+        (("train", "no-such-file.csv", "-o", "x"), "no file or folder"),
+        (("train", "{data}", "-o", "{folder}/model"), "--overwrite"),
+        (("train", "{data}", "-o", "x", "--text-column", "body"), "no field 'body'"),
+        (("train", "{data}", "-o", "x", "--model", "gpt"), "unknown model 'gpt'"),
+        (("train", "{data}"), "--output"),
+        (("predict", "{folder}/model", "-k", "0"), "'-k'"),
+        (("predict", "{folder}/model", "-f", "xml"), "unknown format 'xml'"),
+        (("predict", "{data}"), "a model is a directory"),
+        (("evaluate", "{folder}/model", "{data}", "--split", "final"), "no split 'final'"),
+        (("explain", "{folder}/model", "text", "-l", "fax"), "unknown label 'fax'"),
+        (("compare", "{data}", "-m", "popularity,gpt"), "unknown model 'gpt'"),
+        (("tune", "{data}", "--metric", "luck"), "unknown metric"),
+        (("serve", "no-such-model"), "no-such-model"),
+        (("fly",), "fly"),
+    ],
+)
+def test_errors_are_one_line_and_code_2(
+    folder: Path,
+    arguments: tuple[str, ...],
+    message: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)  # main sets its own
+    filled = [a.format(data=folder / "tickets.jsonl", folder=folder) for a in arguments]
+    assert main(filled) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert len(told.err.strip().splitlines()) == 1 and message in told.err
+
+
+def test_errors_as_json(folder: Path) -> None:
+    done = run("inspect", folder / "nothing", "--json", code=2)
+    assert json.loads(done.stderr)["code"] == 2
+
+
+def test_the_module_is_the_command() -> None:
+    assert longtail_command("x")[1:3] == ["-m", "longtail"]

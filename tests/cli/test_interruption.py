@@ -1,0 +1,91 @@
+"""Ctrl-C, a closed pipe, a full disk: what is left is whole."""
+
+from __future__ import annotations
+
+import json
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from cli_cases import environment, longtail_command, run, write_tickets
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX systems")
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("interrupted")
+    write_tickets(folder / "tickets.jsonl")
+    run("train", folder / "tickets.jsonl", "-o", folder / "model", "--test-size", 0)
+    return folder / "model"
+
+
+def test_prediction_streams_and_stops_at_ctrl_c(model: Path, tmp_path: Path) -> None:
+    command = longtail_command("predict", model, "-", "-o", tmp_path / "out.jsonl")
+    process = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()
+    )
+    assert process.stdin is not None and process.stderr is not None
+    process.stdin.write(b"paper jam\n" * 2500)
+    process.stdin.flush()
+    deadline = time.monotonic() + 30
+    # Two batches are written although the input has not ended: prediction streams.
+    while not (tmp_path / "out.jsonl").exists() or _lines(tmp_path / "out.jsonl") < 2000:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=20) == 130
+    told = process.stderr.read().decode()
+    assert "--resume" in told and told.strip().endswith("interrupted")
+    rows = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    assert len(rows) >= 2000
+
+
+def _lines(path: Path) -> int:
+    return path.read_bytes().count(b"\n")
+
+
+def test_a_reader_that_closes_the_pipe_is_no_error(model: Path) -> None:
+    command = longtail_command("predict", model, "-")
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(),
+    )
+    assert process.stdin is not None and process.stdout is not None
+    process.stdin.write(b"paper jam\n" * 1000)
+    process.stdin.flush()
+    process.stdout.readline()
+    process.stdout.close()
+    try:
+        process.stdin.write(b"paper jam\n" * 5000)
+        process.stdin.close()
+    except BrokenPipeError:
+        pass
+    assert process.wait(timeout=30) == 0
+    assert process.stderr is not None and process.stderr.read() == b""
+
+
+def test_a_disk_that_fills_up_leaves_the_old_model(model: Path) -> None:
+    before = {file.name: file.read_bytes() for file in model.iterdir()}
+
+    def no_room() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (200, 200))
+
+    data = model.parent / "tickets.jsonl"
+    done = subprocess.run(
+        longtail_command("train", data, "-o", model, "--overwrite", "--test-size", 0),
+        capture_output=True,
+        env=environment(),
+        preexec_fn=no_room,
+        timeout=60,
+    )
+    assert done.returncode == 2
+    assert done.stderr.decode().strip().splitlines()[-1].startswith("longtail: ")
+    assert {file.name: file.read_bytes() for file in model.iterdir()} == before

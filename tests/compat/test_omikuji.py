@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import longtail as lt
+from longtail.compat import omikuji
+
+
+@pytest.fixture(scope="module")
+def data() -> lt.Dataset:
+    return lt.make_longtail(n=600, d=120, L=300, n_test=100, random_state=1)
+
+
+@pytest.fixture(scope="module")
+def train_file(data: lt.Dataset, tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("omikuji") / "train.txt"
+    lt.write_xc(path, data.train.X, data.train.Y)
+    header, _, rest = path.read_text().partition("\n")
+    padded = " ".join(number.zfill(8) for number in header.split())
+    path.write_text(f"{padded}\n{rest}")  # as Annif writes it, with room for a later count
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def model(train_file: str) -> omikuji.Model:
+    parameters = omikuji.Model.default_hyper_param()
+    parameters.min_branch_size = 20
+    return omikuji.Model.train_on_data(train_file, parameters, n_threads=2)
+
+
+def pairs(X: object, row: int) -> list[tuple[int, float]]:
+    one = X[row]
+    return list(zip(one.indices.tolist(), one.data.tolist(), strict=True))
+
+
+def test_it_answers_as_the_ensemble_does(model: omikuji.Model, data: lt.Dataset) -> None:
+    top = model.ensemble.predict_topk(data.test.X, 10)
+    assert model.predict_batch(data.test.X, top_k=10)[3] == model.predict(pairs(data.test.X, 3))
+    assert [label for label, _ in model.predict(pairs(data.test.X, 3))] == top.indices[3].tolist()
+    scores = [score for _, score in model.predict(pairs(data.test.X, 3), top_k=5)]
+    assert scores == sorted(scores, reverse=True) and 0 <= min(scores) <= max(scores) <= 1
+    assert model.n_trees == 3 and model.n_features == 120
+    assert model.predict([], top_k=2)  # no features: what is likely without any
+
+
+def test_it_learns(model: omikuji.Model, data: lt.Dataset) -> None:
+    top = model.ensemble.predict_topk(data.test.X, 5)
+    popular = lt.Popularity().fit(data.train.X, data.train.Y).predict_topk(data.test.X, 5)
+    precision = lt.metrics.precision_at_k
+    assert precision(data.test.Y, top, k=1) > precision(data.test.Y, popular, k=1)
+
+
+def test_save_load_and_replace(model: omikuji.Model, data: lt.Dataset, tmp_path: Path) -> None:
+    path = str(tmp_path / "model")
+    for _ in range(2):
+        model.save(path)
+    again = omikuji.Model.load(path)
+    again.init_prediction_thread_pool(1)
+    again.densify_weights(0.1)
+    assert again.predict(pairs(data.test.X, 0)) == model.predict(pairs(data.test.X, 0))
+    with pytest.raises(RuntimeError, match="Failed to load"):
+        omikuji.Model.load(str(tmp_path / "nothing"))
+    lt.Popularity().fit(data.train.X, data.train.Y).save(tmp_path / "other")
+    with pytest.raises(RuntimeError, match="no model of this kind"):
+        omikuji.Model.load(str(tmp_path / "other"))
+
+
+def test_hyper_parameters_reach_the_model() -> None:
+    parameters = omikuji.HyperParam(
+        n_trees=2, cluster_k=2, collapse_every_n_layers=3, linear_loss_type=1, linear_c=0.5
+    )
+    first, second = parameters.to_model().models
+    assert first.tree.branching == 16 and first.loss == "logistic" and first.C == 0.5
+    assert first.random_state != second.random_state
+    for wrong in (
+        {"tree_structure_only": True},
+        {"centroid_threshold": 0.1},
+        {"n_trees": 0},
+        {"cluster_k": 1},
+    ):
+        with pytest.raises(ValueError, match=next(iter(wrong))):
+            omikuji.HyperParam(**wrong).to_model()
+
+
+def test_a_narrow_beam_is_respected(model: omikuji.Model, data: lt.Dataset) -> None:
+    rows = data.test.X[:20]
+    wide, narrow = model.predict_batch(rows, beam_size=100), model.predict_batch(rows, beam_size=1)
+    best = [np.mean([answer[0][1] for answer in answers]) for answers in (wide, narrow)]
+    assert best[0] >= best[1]
+
+
+@pytest.mark.parametrize("wrong", [[(-1, 1.0)], [(120, 1.0)], [(3, 1.0), (3, 2.0)]])
+def test_wrong_features_are_refused(model: omikuji.Model, wrong: list[tuple[int, float]]) -> None:
+    with pytest.raises(AssertionError, match="Incorrect feature index"):
+        model.predict(wrong)
+
+
+def test_it_can_stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "omikuji", raising=False)
+    omikuji.install()
+    import omikuji as found
+
+    assert found.Model is omikuji.Model and found.LossType.HINGE.value == 0
+    del sys.modules["omikuji"]

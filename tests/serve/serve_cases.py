@@ -1,0 +1,106 @@
+"""A real server in a process of its own, and a plain client."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import longtail as lt
+
+SOURCE = str(Path(lt.__file__).parents[1])
+WORDS = {"printer": "paper jam tray toner", "login": "password account", "network": "wifi router"}
+
+
+def save_model(folder: Path, extra: str = "") -> Path:
+    """A tagger of three labels (four with ``extra``), with its report, in ``folder``."""
+    words = {**WORDS, **({extra: f"{extra} talk"} if extra else {})}
+    texts = [f"{w} {v}" for name in words for w in words[name].split() for v in words[name].split()]
+    labels = [[name] for name in words for _ in range(len(words[name].split()) ** 2)]
+    tagger = lt.Tagger(model="xr-linear").fit(texts, labels)
+    tagger.keep_report(tagger.evaluate(texts, labels, n_resamples=0, title="Tickets"))
+    tagger.save(folder, overwrite=True)
+    return folder
+
+
+class Server:
+    """A running ``longtail serve``; ``ask`` returns status, headers and the decoded body."""
+
+    def __init__(self, process: subprocess.Popen[str], port: int) -> None:
+        self.process = process
+        self.port = port
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def ask(
+        self, path: str, body: Any = None, headers: dict[str, str] | None = None, method: str = ""
+    ) -> tuple[int, dict[str, str], Any]:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        try:
+            data = body if isinstance(body, (bytes, type(None))) else json.dumps(body).encode()
+            how = method or ("GET" if data is None else "POST")
+            connection.request(
+                how, path, data, {"content-type": "application/json", **(headers or {})}
+            )
+            response = connection.getresponse()
+            raw, kind = response.read(), response.headers.get("content-type", "")
+            found = json.loads(raw) if "json" in kind else raw.decode()
+            return response.status, {k.lower(): v for k, v in response.headers.items()}, found
+        finally:
+            connection.close()
+
+    def predict(self, *texts: str, **options: Any) -> list[list[str]]:
+        status, _, body = self.ask("/predict", {"texts": list(texts), **options})
+        assert status == 200, body
+        return [[item["label"] for item in result["labels"]] for result in body["results"]]
+
+
+@contextlib.contextmanager
+def serving(model: Path, *options: object) -> Iterator[Server]:
+    """Starts a server on a free port and stops it in the end."""
+    path = os.pathsep.join(p for p in (SOURCE, os.environ.get("PYTHONPATH")) if p)
+    command = [sys.executable, "-m", "longtail", "serve", str(model), "--port", "0"]
+    process = subprocess.Popen(
+        [*command, *map(str, options)],
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": path},
+    )
+    assert process.stderr is not None
+    try:
+        line = process.stderr.readline()
+        found = re.search(r":(\d+) \(", line)
+        assert found, line + process.stderr.read()
+        threading.Thread(target=process.stderr.read, daemon=True).start()
+        server = Server(process, int(found[1]))
+        wait_for(lambda: server.ask("/health")[0] == 200)
+        yield server
+    finally:
+        process.terminate()
+        try:
+            process.wait(timeout=20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def wait_for(condition: Any, seconds: float = 30.0) -> None:
+    """Until the condition holds; connections that fail count as not yet."""
+    deadline = time.monotonic() + seconds
+    while True:
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            if condition():
+                return
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.05)

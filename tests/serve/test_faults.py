@@ -1,0 +1,124 @@
+"""Tokens, workers that die, too much to do, slow clients."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import os
+import re
+import signal
+import socket
+import sys
+import time
+import warnings
+from pathlib import Path
+
+import pytest
+from serve_cases import save_model, serving, wait_for
+
+import longtail as lt
+from longtail.cli import main
+
+pytest.importorskip("fastapi", reason="the extra 'serve' is not installed")
+pytest.importorskip("uvicorn", reason="the extra 'serve' is not installed")
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_model(tmp_path_factory.mktemp("faults") / "tickets")
+
+
+def test_token_time_out_and_back_pressure(model: Path) -> None:
+    options = ("--token", "s3cret-ü", "--timeout", 1.5, "--max-waiting", 4)
+    with serving(model, *options) as server:
+        right = {"authorization": "Bearer s3cret-ü".encode().decode("latin-1")}
+        asked = {"texts": ["paper jam"]}
+        for headers in ({}, {"authorization": "Bearer wrong"}, {"authorization": "s3cret-ü"}):
+            status, answer, _ = server.ask("/predict", asked, headers)
+            assert status == 401 and answer["www-authenticate"] == "Bearer"
+        assert server.ask("/predict", asked, right)[0] == 200
+        assert server.ask("/metrics")[0] == server.ask("/openapi.json")[0] == 401
+        assert server.ask("/")[0] == server.ask("/health")[0] == 200
+
+        # A client that never ends its request is let go.
+        with socket.create_connection(("127.0.0.1", server.port)) as slow:
+            head = (
+                "POST /predict HTTP/1.1\r\nhost: x\r\ncontent-length: 99\r\nauthorization: Bearer "
+            )
+            slow.sendall(head.encode() + "s3cret-ü\r\n\r\n{".encode())
+            slow.settimeout(10)
+            assert b"503" in slow.recv(4096).split(b"\r\n")[0]
+
+        # More than may wait is refused, and says when to come again.
+        big = {"texts": ["paper jam in the tray"] * 900, "k": 3}
+        with concurrent.futures.ThreadPoolExecutor(12) as pool:
+            found = list(pool.map(lambda _: server.ask("/predict", big, right), range(24)))
+        statuses = [status for status, _, _ in found]
+        assert 200 in statuses and set(statuses) <= {200, 503}
+        assert all(
+            h.get("retry-after") == "1"
+            for s, h, p in found
+            if s == 503 and "waiting" in p["detail"]
+        )
+        assert server.ask("/predict", asked, right)[0] == 200
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="finds worker processes in /proc")
+def test_a_worker_that_is_killed_is_replaced(model: Path) -> None:
+    with serving(model, "--workers", 2) as server:
+        workers = _children(server.process.pid)
+        assert len(workers) >= 2
+        for pid in workers:
+            os.kill(pid, signal.SIGKILL)
+        wait_for(lambda: server.predict("paper jam", k=1) == [["printer"]])
+        for _ in range(10):
+            assert server.predict("wifi router", k=1) == [["network"]]
+        counted = server.ask("/metrics")[2]
+        texts = int(re.search(r"^longtail_texts_total (\d+)", counted, re.MULTILINE)[1])
+        assert texts >= 11  # summed over the workers
+
+
+def _children(parent: int) -> list[int]:
+    """Worker processes: children that run our code, and not the tracker of resources."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+                command = (entry / "cmdline").read_bytes()
+            except OSError:
+                continue
+            if int(fields[1]) == parent and b"resource_tracker" not in command:
+                found.append(int(entry.name))
+    return found
+
+
+def test_what_cannot_be_served_is_refused_at_the_start(
+    model: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)  # main sets its own
+    monkeypatch.setenv("LONGTAIL_SERVE_SETTINGS", "")  # and the settings of its workers
+    broken = save_model(tmp_path / "broken")
+    (broken / "manifest.json").write_text("{}")
+    lt.Popularity().fit([[1.0]], [[0]]).save(tmp_path / "bare")
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        cases = [
+            ([broken], "manifest"),
+            ([tmp_path / "bare"], "Popularity"),
+            ([model, "--port", taken.getsockname()[1]], "cannot listen"),
+        ]
+        for arguments, message in cases:
+            assert main(["serve", *map(str, arguments)]) == 2
+            assert message in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_it_stops_when_told(model: Path) -> None:
+    with serving(model) as server:
+        began = time.monotonic()
+        server.process.send_signal(signal.SIGINT)
+        assert server.process.wait(timeout=20) in (0, 130)
+        assert time.monotonic() - began < 15
