@@ -12,6 +12,7 @@ from typing import Any
 __version__ = "0.1.0"
 
 _HOME = {
+    "DECLARE": "coded",
     "DataFormatError": "exceptions",
     "Dataset": "data",
     "DirectPropensity": "propensity",
@@ -19,9 +20,11 @@ _HOME = {
     "JainPropensity": "propensity",
     "JointPropensity": "propensity",
     "LabelTree": "tree",
+    "MACH": "coded",
     "MissingDependencyError": "exceptions",
     "ModelFormatError": "exceptions",
     "NearestNeighbors": "baselines",
+    "Network": "deep",
     "OneVsAll": "linear",
     "Popularity": "baselines",
     "RichardsPropensity": "propensity",
@@ -43,7 +46,10 @@ _HOME = {
 }
 _ROOMS = {
     "baselines",
+    "coded",
+    "codes",
     "data",
+    "deep",
     "ensemble",
     "exceptions",
     "features",

@@ -15,16 +15,23 @@ from longtail.exceptions import ModelFormatError
 __all__ = ["TABLE", "from_state", "load"]
 
 TABLE = {
+    "declare": "longtail.coded:DECLARE",
     "direct-propensity": "longtail.propensity:DirectPropensity",
     "ensemble": "longtail.ensemble:Ensemble",
     "fixed-propensity": "longtail.propensity:FixedPropensity",
+    "hash-code": "longtail.codes:HashCode",
     "jain-propensity": "longtail.propensity:JainPropensity",
     "joint-propensity": "longtail.propensity:JointPropensity",
     "label-tree": "longtail.tree:LabelTree",
+    "mach": "longtail.coded:MACH",
     "nearest-neighbors": "longtail.baselines:NearestNeighbors",
+    "neighbor-code": "longtail.codes:NeighborCode",
+    "network": "longtail.deep:Network",
     "one-vs-all": "longtail.linear:OneVsAll",
     "popularity": "longtail.baselines:Popularity",
     "richards-propensity": "longtail.propensity:RichardsPropensity",
+    "ridge": "longtail.coded:Ridge",
+    "svd-code": "longtail.codes:SVDCode",
     "tfidf": "longtail.features:Tfidf",
     "xr-linear": "longtail.linear:XRLinear",
 }
