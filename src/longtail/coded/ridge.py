@@ -49,7 +49,7 @@ class Ridge(Estimator):
         self,
         *,
         l2: float = 1.0,
-        tolerance: float = 1e-3,
+        tolerance: float = 1e-5,
         max_iter: int = 200,
         normalize: bool = True,
         n_jobs: int | None = None,
