@@ -204,5 +204,5 @@ def test_refusals() -> None:
         HashCode.from_table([[0], [5]], 5)
     with pytest.raises(ValueError, match="at most 64 repetitions"):
         HashCode(aggregation="median", n_repetitions=65).fit(10)
-    with pytest.raises(ValueError, match=r"shape \(n, 8, 10\)"):
+    with pytest.raises(ValueError, match=r"shape \(n, 16, 10\)"):
         HashCode(n_buckets=10).fit(10).decode(np.zeros((3, 5)), 1)

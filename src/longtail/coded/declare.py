@@ -134,7 +134,7 @@ class DECLARE(Ranker):
         return self._decode(self.code_.encode(Y), as_k(k))
 
     def ceiling(self, Y: Any, k: int = 1) -> float:
-        """Precision at k of ``oracle_topk``: what no regressor behind this code will pass by much."""
+        """Precision at k of ``oracle_topk``: about the most that a regressor can reach."""
         Y = as_labels(Y, n_labels=self.n_labels_)
         return float(precision_at_k(Y, self.oracle_topk(Y, k), k=k))
 

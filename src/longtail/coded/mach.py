@@ -27,8 +27,8 @@ class MACH(Ranker):
     """Merged averaged classifiers via hashing (Medini et al. 2019): O(log L) outputs.
 
     R hashes put the L labels into B buckets each. R independent classifiers learn which buckets
-    hold a label of a row, and a label is scored by what they say of its R buckets (``HashCode`` tells
-    how). Outputs number R B instead of L; nothing passes between repetitions, so they can be
+    hold a label of a row, and a label is scored by what they say of its R buckets (``HashCode``
+    tells how). Outputs number R B instead of L; nothing passes between repetitions, so they can be
     trained anywhere (``fit(X, Y, repetitions=[0, 1])`` here, the others there, then ``merge``) and
     give the same model. Inside ``joblib.parallel_config`` they run on its workers.
 
@@ -38,11 +38,11 @@ class MACH(Ranker):
 
     Parameters
     ----------
-    n_buckets, n_repetitions : B and R; None for R = 8 with R B = L / 4
+    n_buckets, n_repetitions : B and R; None for R = 16 with R B = L / 4
     estimator : "linear" (``OneVsAll``), "network" (``longtail.Network``), or one of these with its
         parameters; None for the network where torch is installed
-    aggregation : "mean" of probabilities (the paper), "logits" (sum of raw scores, the authors'
-        code), "min", "median", "unbiased"
+    aggregation : "logits" (sum of raw scores, as the authors' code does: it ranks better), "mean"
+        of probabilities (the paper), "min", "median", "unbiased"
     candidates, least_hits : None decodes exactly; a number of buckets decodes as the paper does
     hashed_features : width to which features are hashed, anew for each repetition; None for none
     random_state, n_jobs : the same seed gives the same bits for any number of threads
@@ -72,7 +72,7 @@ class MACH(Ranker):
         n_buckets: int | None = None,
         n_repetitions: int | None = None,
         estimator: Any = None,
-        aggregation: str = "mean",
+        aggregation: str = "logits",
         candidates: int | None = None,
         least_hits: int = 2,
         hashed_features: int | None = None,
@@ -168,8 +168,8 @@ class MACH(Ranker):
         X = X if sp.issparse(X) else sp.csr_matrix(X)
         width, seeds = int(self.hashed_features), np.array([feature_seed], np.uint32)
         place = core.hash_labels(0, X.shape[1], seeds, width, threads)[:, 0]
-        # SciPy would refuse columns in disorder only after this; summing sorts them.
-        out = sp.csr_matrix((X.data, place[X.indices], X.indptr), shape=(X.shape[0], width))
+        arrays = (X.data.copy(), place[X.indices], X.indptr.copy())  # summing changes them
+        out = sp.csr_matrix(arrays, shape=(X.shape[0], width))
         out.sum_duplicates()
         return out
 
@@ -262,8 +262,8 @@ class MACH(Ranker):
     def predict_proba_topk(self) -> Callable[..., TopK]:
         """The k most probable labels: ``model.predict_proba_topk(X, k=5)``.
 
-        Only where the values of buckets are probabilities (a ``Network``, or a ``OneVsAll`` with the
-        logistic loss) and are averaged as such. A bucket is at least as likely as each of its
+        Only where the values of buckets are probabilities (a ``Network``, or a ``OneVsAll`` with
+        the logistic loss) and are averaged as such. A bucket is at least as likely as each of its
         labels, so all but "unbiased" (here clipped to [0, 1]) err on the high side.
         """
         self._check_fitted()

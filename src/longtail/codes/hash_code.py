@@ -26,15 +26,14 @@ _MOST_MEDIAN = 64
 def default_size(n_labels: int) -> tuple[int, int]:
     """``(n_buckets, n_repetitions)`` where the user names none.
 
-    Eight repetitions with together a quarter as many outputs as there are labels, but never fewer
-    than 64 buckets each: with less, buckets are crowded by frequent labels. Below 2,048 labels
-    there is little to save, and repetitions give way. Any two labels then differ in some
-    repetition with a probability of at least 1 - L^2 / B^R.
+    Sixteen repetitions (the authors' choice) with together a quarter as many outputs as there are
+    labels, but never fewer than 64 buckets each, or frequent labels crowd them: below 4,096 labels
+    there is nothing to save.
 
     >>> default_size(22_625)
-    (707, 8)
+    (353, 16)
     """
-    repetitions = 8
+    repetitions = 16
     buckets = max(n_labels // (4 * repetitions), min(64, n_labels))
     return buckets, repetitions
 
@@ -268,7 +267,7 @@ class HashCode(Estimator):
         return out
 
     def twins(self) -> tuple[np.ndarray, np.ndarray]:
-        """``(labels, firsts)``: labels that share every bucket with an earlier one, and that one."""
+        """``(labels, firsts)``: labels that share all buckets with an earlier one, and that one."""
         key = np.zeros(len(self.table_), np.uint64)
         for r in range(self.table_.shape[1]):  # a hash of the row; equal rows stand together
             key ^= self.table_[:, r].astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15 + r)

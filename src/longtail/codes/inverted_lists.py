@@ -28,7 +28,7 @@ class InvertedLists:
 
     def __init__(self, rows: np.ndarray, *, seed: int = 0, n_threads: int = 1) -> None:
         n, d = rows.shape
-        n_lists = max(1, int(round(n**0.5)))
+        n_lists = max(1, round(n**0.5))
         rng = np.random.default_rng(seed)
         sample = rows[np.sort(rng.permutation(n)[: _SAMPLE * n_lists])]
         self.centroids = sample[np.sort(rng.permutation(len(sample))[:n_lists])].copy()
@@ -65,7 +65,6 @@ class InvertedLists:
         probes, _ = self._packed_centroids.top(
             queries, min(n_probes, len(self.centroids)), n_threads
         )
-        found = core.probe_lists(
+        return core.probe_lists(  # type: ignore[no-any-return]
             self.list_ptr, self.row_of, self.blocks, probes, queries, k, n_threads
         )
-        return found  # type: ignore[no-any-return]

@@ -20,7 +20,7 @@ class NeighborCode(SVDCode):
     """Codes fitted to the similarities of nearest label neighbours only (DECLARE, appendix A; the
     embedding of SLEEC, Bhatia et al. 2015).
 
-    Minimises ``|P_Omega(YY^T) - P_Omega(ZZ^T)|_F^2``, where Omega holds the pairs (i, j) with i or j
+    Minimises ``|P_Omega(YY^T) - P_Omega(ZZ^T)|_F^2``, where Omega holds pairs (i, j) with i or j
     among the ``n_pairs`` rows most similar to the other under ``<y_i, y_j>``, by projected gradient
     steps ``M <- P_c(M + step P_Omega(YY^T - M))``. P_c keeps the c largest *positive* eigenvalues:
     a negative one has no factor Z. M = ZZ^T is never formed. What is projected is low rank plus

@@ -51,12 +51,14 @@ class PackedRows:
         self, queries: np.ndarray, k: int, n_threads: int, bias: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Ids and values (n, k) of the k largest ``<query, row> + bias``; padded with -1, -inf."""
-        found = core.top_inner_products(self.blocks, self.n_rows, bias, queries, k, n_threads)
-        return found  # type: ignore[no-any-return]
+        return core.top_inner_products(  # type: ignore[no-any-return]
+            self.blocks, self.n_rows, bias, queries, k, n_threads
+        )
 
     def products(
         self, queries: np.ndarray, n_threads: int, bias: np.ndarray | None = None
     ) -> np.ndarray:
         """All of them, (n, n_rows)."""
-        found = core.inner_products(self.blocks, self.n_rows, bias, queries, n_threads)
-        return found  # type: ignore[no-any-return]
+        return core.inner_products(  # type: ignore[no-any-return]
+            self.blocks, self.n_rows, bias, queries, n_threads
+        )

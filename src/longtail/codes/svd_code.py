@@ -36,8 +36,8 @@ class SVDCode(Estimator):
     """The c largest singular directions of the label matrix (DECLARE; Bornstein et al. 2024).
 
     ``Y ≈ U_c S_c V_c^T``. The code of a row is ``z = V_c^T y``; those of the training rows,
-    ``Z = Y V_c``, minimise ``|Y Y^T - Z Z^T|_F`` over all n by c matrices. From a predicted z, labels
-    come back in one of three ways:
+    ``Z = Y V_c``, minimise ``|Y Y^T - Z Z^T|_F`` over all n by c matrices. From a predicted z,
+    labels come back in one of three ways:
 
     =============  ==============================================================================
     recovery       score of label j
@@ -62,8 +62,8 @@ class SVDCode(Estimator):
     random_state, n_jobs : the same seed gives the same bits for any number of threads
 
     After ``fit``: ``codes_`` (n, c), ``label_vectors_`` (L, c), ``singular_values_`` (c,),
-    ``labels_`` (CSR arrays of the training labels). Only ``ZZ^T`` is unique, not Z: singular vectors
-    may change sign or, for equal values, mix.
+    ``labels_`` (CSR arrays of the training labels). Only ``ZZ^T`` is unique, not Z: singular
+    vectors may change sign or, for equal values, mix.
 
     >>> code = SVDCode(n_components=3, n_neighbors=2).fit([[0, 1], [0], [2]])
     >>> top = code.decode(code.codes_[:1], k=2)

@@ -134,7 +134,7 @@ class Network(Ranker):
         self._train(X, Y, loss, as_seed(self.random_state), None, self.epochs)
 
     def fit_targets(self, X: Any, T: Any, *, after_epoch: Any = None) -> Network:
-        """Learns real targets ``T`` (n, c) by least squares; ``decision_function`` predicts them."""
+        """Learns targets ``T`` (n, c) by least squares; ``decision_function`` predicts them."""
         X = as_features(X)
         T = np.ascontiguousarray(T, dtype=np.float32)
         if T.ndim != 2 or len(T) != X.shape[0] or not T.size:

@@ -20,8 +20,8 @@ def kept_after_epoch(
 ) -> int:
     """Weights left after ``epoch`` (counted from 1).
 
-    ``one_shot``: all until the warm-up ends, then ``keep``. ``gradual``: from the end of the warm-up
-    to two thirds of the epochs, falling by the cubic of Zhu and Gupta (2017),
+    ``one_shot``: all until the warm-up ends, then ``keep``. ``gradual``: from the end of the
+    warm-up to two thirds of the epochs, falling by the cubic of Zhu and Gupta (2017),
     ``keep + (total - keep) (1 - t)^3``.
 
     >>> [kept_after_epoch("gradual", 100, 1000, epoch, 1, 9) for epoch in (0, 1, 2, 4, 6, 9)]

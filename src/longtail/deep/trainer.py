@@ -289,7 +289,7 @@ def _initial(d: int, targets: Any, rows: np.ndarray, plan: Plan) -> dict[str, np
     else:
         b2 = np.asarray(targets[rows], dtype=np.float64).mean(axis=0).astype(np.float32)
     return {
-        "w1": rng.standard_normal((d, h), np.float32) * np.float32(0.5),
+        "w1": rng.standard_normal((d, h), np.float32) * np.float32(0.1),
         "b1": np.zeros(h, np.float32),
         "w2": rng.standard_normal((outputs, h), np.float32) * np.float32(0.1 / np.sqrt(h)),
         "b2": b2,
