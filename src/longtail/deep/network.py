@@ -42,7 +42,9 @@ class Network(Ranker):
     loss : "sigmoid" (binary cross-entropy of every label), "softmax" (cross-entropy with the labels
         of a row as a distribution), "auto": softmax where every row has exactly one label
     epochs, patience : the most epochs; stop earlier after so many without improvement
-    batch_size, learning_rate, weight_decay, dropout : of the optimiser; dropout of hidden values
+    batch_size, learning_rate, weight_decay : of Adam; the rate falls linearly to zero over the
+        epochs, and the decay is decoupled from the gradient
+    dropout : share of hidden values that are dropped in training
     validation : share of the rows for early stopping; 0 trains all epochs on all rows
     keep : prune to this many weights of the two layers (biases not counted) by magnitude; None for
         all. ``schedule`` "gradual" or "one_shot", after ``warmup`` epochs. Storage stays dense
@@ -76,12 +78,12 @@ class Network(Ranker):
         *,
         hidden: int = 256,
         loss: str = "auto",
-        epochs: int = 30,
+        epochs: int = 20,
         patience: int = 3,
-        batch_size: int = 128,
-        learning_rate: float = 1e-3,
+        batch_size: int = 256,
+        learning_rate: float = 1e-2,
         weight_decay: float = 0.0,
-        dropout: float = 0.0,
+        dropout: float = 0.5,
         validation: float = 0.1,
         keep: int | None = None,
         schedule: str = "gradual",
@@ -148,7 +150,9 @@ class Network(Ranker):
         return self
 
     def fine_tuned(self, X: Any, Y: Any, *, epochs: int = 1) -> Network:
-        """A copy trained for some more epochs on ``X`` and ``Y``, without a validation split."""
+        """A copy trained for some more epochs on ``X`` and ``Y``, at a tenth of the learning rate
+        and without a validation split.
+        """
         self._check_fitted()
         X = as_features(X, n_features=self.n_features_in_)
         Y = as_labels(Y, n_rows=X.shape[0], n_labels=self.n_labels_)
@@ -175,7 +179,8 @@ class Network(Ranker):
                 raise
             raise MissingDependencyError("torch", "deep", "training a network") from error
         if start is not None:
-            plan_arguments.update(validation=0.0, checkpoint=None)
+            rate = plan_arguments["learning_rate"] / 10
+            plan_arguments.update(validation=0.0, checkpoint=None, learning_rate=rate)
         plan = Plan(**plan_arguments)
         X = X if sp.issparse(X) else sp.csr_matrix(X)
         if self.normalize:

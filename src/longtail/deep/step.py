@@ -3,8 +3,10 @@
 The network is ``z = W2 relu(W1^T x + b1) + b2``. Its outputs are taken in chunks of ``CHUNK``
 labels: logits of a chunk, their gradient, its share of the gradient of the hidden layer, its
 update. Neither the logits nor the gradient of W2 ever exist in full, so memory grows with the
-weights alone. The chunk also fixes the order of summation: the same bits for any number of threads
-(a product over many labels at once would be cut by the number of threads).
+weights alone.
+
+Sums over more than ``CHUNK`` terms are cut at multiples of it: a matrix product leaves it to the
+number of threads how a longer sum is cut, and then the last bits depend on them.
 
 A loss is a sum over outputs and a mean over the rows of the batch:
 
@@ -28,9 +30,9 @@ import torch
 
 from longtail.deep.batches import Batch
 
-__all__ = ["CHUNK", "Adam", "Moments", "Parameters", "hidden_layer", "train_step"]
+__all__ = ["CHUNK", "Adam", "Moments", "Parameters", "hidden_layer", "product", "train_step"]
 
-CHUNK = 1024
+CHUNK = 512
 
 
 @dataclass
@@ -84,6 +86,19 @@ class Adam:
         weights.addcdiv_(moments.first, divisor, value=-rate)
 
 
+def product(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """``a b`` in float32, the same bits for any number of threads."""
+    total = (a[:, :CHUNK] @ b[:CHUNK]).float()
+    for begin in range(CHUNK, a.shape[1], CHUNK):
+        total += a[:, begin : begin + CHUNK] @ b[begin : begin + CHUNK]
+    return total
+
+
+def sigmoid(z: torch.Tensor) -> torch.Tensor:
+    """Of every entry. torch's own rounds the ends of what each thread gets differently."""
+    return 1 / (1 + torch.exp(-z))
+
+
 def hidden_layer(batch: Batch, weights: dict[str, torch.Tensor]) -> torch.Tensor:
     """``relu(W1^T x + b1)``, (b, h)."""
     return torch.relu_(batch.times(weights["w1"]) + weights["b1"])
@@ -120,18 +135,18 @@ def train_step(
         part = slice(begin, min(begin + CHUNK, outputs))
         w2 = weights["w2"][part]
         w2_product = w2.to(torch.bfloat16) if low_precision else w2
-        z = (h_product @ w2_product.T).float() + weights["b2"][part]
+        z = product(h_product, w2_product.T) + weights["b2"][part]
         if loss == "squared":
             assert isinstance(targets, torch.Tensor)
             g = z - targets[:, part]
         else:
             assert labels is not None
-            g = torch.sigmoid_(z) if normaliser is None else torch.exp_(z - normaliser)
+            g = sigmoid(z) if normaliser is None else torch.exp(z - normaliser)
             labels.subtract_from(g, begin, normalised=normaliser is not None)
         g /= n
         g_product = g.to(torch.bfloat16) if low_precision else g
-        gradient_h += (g_product @ w2_product).float()
-        _update(parameters, "w2", part, (g_product.T @ h_product).float(), adam, step)
+        gradient_h += product(g_product, w2_product)
+        _update(parameters, "w2", part, product(g_product.T, h_product), adam, step)
         _update(parameters, "b2", part, g.sum(0), adam, step)
     if dropout_mask is not None:
         gradient_h *= dropout_mask
@@ -169,7 +184,7 @@ def _log_sum_exp(h: torch.Tensor, weights: dict[str, torch.Tensor]) -> torch.Ten
     parts = []
     for begin in range(0, len(weights["w2"]), CHUNK):
         part = slice(begin, begin + CHUNK)
-        z = (h @ weights["w2"][part].to(h.dtype).T).float() + weights["b2"][part]
+        z = product(h, weights["w2"][part].to(h.dtype).T) + weights["b2"][part]
         parts.append(torch.logsumexp(z, dim=1))
     return torch.logsumexp(torch.stack(parts), dim=0)[:, None]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +16,7 @@ from longtail import persist
 from longtail._progress import Progress
 from longtail.deep.batches import SparseRows
 from longtail.deep.pruning import PRUNED, kept_after_epoch, prune
-from longtail.deep.step import CHUNK, Adam, Moments, Parameters, hidden_layer, train_step
+from longtail.deep.step import CHUNK, Adam, Moments, Parameters, hidden_layer, product, train_step
 from longtail.exceptions import ModelFormatError
 
 __all__ = ["Outcome", "Plan", "train"]
@@ -99,15 +100,12 @@ class _Training:
         self.parameters = Parameters(
             {name: torch.tensor(array).to(self.device) for name, array in arrays.items()}
         )
-        self.adam = Adam(plan.learning_rate, plan.weight_decay)
         self.step = 0
         self.history: list[dict[str, Any]] = []
         self.best: dict[str, np.ndarray] | None = None
         self.best_value, self.best_epoch = -np.inf, 0
 
     def run(self, after_epoch: Any) -> Outcome:
-        import time
-
         plan, spent = self.plan, self._resume()
         with Progress("Network") as progress:
             for epoch in range(len(self.history) + 1, plan.epochs + 1):
@@ -146,12 +144,14 @@ class _Training:
                 mask = mask / (1 - plan.dropout)
             targets = self.labels[part] if plan.loss == "squared" else self.labels.take(part)
             self.step += 1
+            left = 1 - (self.step - 1) / (total * plan.epochs)  # the rate falls linearly to zero
+            adam = Adam(plan.learning_rate * left, plan.weight_decay)
             train_step(
                 self.parameters,
                 self.X.take(part),
                 targets,
                 plan.loss,
-                self.adam,
+                adam,
                 self.step,
                 dropout_mask=mask,
                 low_precision=low,
@@ -178,7 +178,7 @@ class _Training:
             h = hidden_layer(batch, weights)
             z = torch.cat(
                 [
-                    h @ weights["w2"][c : c + CHUNK].T + weights["b2"][c : c + CHUNK]
+                    product(h, weights["w2"][c : c + CHUNK].T) + weights["b2"][c : c + CHUNK]
                     for c in range(0, len(weights["w2"]), CHUNK)
                 ],
                 dim=1,
