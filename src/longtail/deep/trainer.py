@@ -73,7 +73,7 @@ def train(
     """
     before = torch.get_num_threads()
     if plan.device == "cpu":
-        torch.set_num_threads(plan.threads)
+        torch.set_num_threads(min(plan.threads, os.cpu_count() or 1))
     try:
         with torch.no_grad():
             return _Training(X, targets, plan, start).run(after_epoch)
