@@ -28,8 +28,8 @@ from typing import Any
 import numpy as np
 
 import longtail as lt
-from longtail.codes import SVDCode
 from longtail.coded import Ridge
+from longtail.codes import SVDCode
 
 RESULTS = Path(__file__).parent / "results" / "coded"
 COMPONENTS = {"Bibtex": 100, "Delicious": 100, "CiteULike-t": 200, "TIB-SID-en": 200}

@@ -187,7 +187,7 @@ def test_fine_tuning_continues(data: Any) -> None:
 def test_one_label_per_row_is_a_softmax() -> None:
     rng = np.random.default_rng(0)
     classes = rng.integers(0, 20, 800)
-    X = sp.csr_matrix((np.eye(20)[classes] + 0.3 * (rng.random((800, 20)) < 0.1)))
+    X = sp.csr_matrix(np.eye(20)[classes] + 0.3 * (rng.random((800, 20)) < 0.1))
     model = lt.MACH(
         n_buckets=7,
         n_repetitions=6,

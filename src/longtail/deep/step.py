@@ -5,8 +5,9 @@ labels: logits of a chunk, their gradient, its share of the gradient of the hidd
 update. Neither the logits nor the gradient of W2 ever exist in full, so memory grows with the
 weights alone.
 
-Sums over more than ``CHUNK`` terms are cut at multiples of it: a matrix product leaves it to the
-number of threads how a longer sum is cut, and then the last bits depend on them.
+On a CPU, sums over more than ``CHUNK`` terms are cut at multiples of it: a matrix product leaves it
+to the number of threads how a longer sum is cut, and then the last bits depend on them. On a GPU
+chunks are wide, since every kernel launch costs as much as a small product.
 
 A loss is a sum over outputs and a mean over the rows of the batch:
 
@@ -33,6 +34,7 @@ from longtail.deep.batches import Batch
 __all__ = ["CHUNK", "Adam", "Moments", "Parameters", "hidden_layer", "product", "train_step"]
 
 CHUNK = 512
+GPU_CHUNK = 16_384
 
 
 @dataclass
@@ -86,8 +88,15 @@ class Adam:
         weights.addcdiv_(moments.first, divisor, value=-rate)
 
 
+def chunk_width(device: torch.device) -> int:
+    """Outputs that are taken at a time."""
+    return CHUNK if device.type == "cpu" else GPU_CHUNK
+
+
 def product(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """``a b`` in float32, the same bits for any number of threads."""
+    """``a b`` in float32, on a CPU the same bits for any number of threads."""
+    if a.device.type != "cpu":
+        return (a @ b).float()
     total = (a[:, :CHUNK] @ b[:CHUNK]).float()
     for begin in range(CHUNK, a.shape[1], CHUNK):
         total += a[:, begin : begin + CHUNK] @ b[begin : begin + CHUNK]
@@ -126,13 +135,13 @@ def train_step(
     h = active if dropout_mask is None else active * dropout_mask
     h_product = h.to(torch.bfloat16) if low_precision else h
     gradient_h = torch.zeros_like(h)
-    outputs = len(weights["w2"])
-    labels = _Labels(targets, outputs) if isinstance(targets, Batch) else None
+    outputs, width = len(weights["w2"]), chunk_width(h.device)
+    labels = _Labels(targets, outputs, width) if isinstance(targets, Batch) else None
     normaliser = None
     if loss == "softmax":
         normaliser = _log_sum_exp(h_product, weights)
-    for begin in range(0, outputs, CHUNK):
-        part = slice(begin, min(begin + CHUNK, outputs))
+    for begin in range(0, outputs, width):
+        part = slice(begin, min(begin + width, outputs))
         w2 = weights["w2"][part]
         w2_product = w2.to(torch.bfloat16) if low_precision else w2
         z = product(h_product, w2_product.T) + weights["b2"][part]
@@ -181,9 +190,9 @@ def _update_rows(
 
 def _log_sum_exp(h: torch.Tensor, weights: dict[str, torch.Tensor]) -> torch.Tensor:
     """Of the logits of every row, (b, 1), chunk by chunk."""
-    parts = []
-    for begin in range(0, len(weights["w2"]), CHUNK):
-        part = slice(begin, begin + CHUNK)
+    parts, width = [], chunk_width(h.device)
+    for begin in range(0, len(weights["w2"]), width):
+        part = slice(begin, begin + width)
         z = product(h, weights["w2"][part].to(h.dtype).T) + weights["b2"][part]
         parts.append(torch.logsumexp(z, dim=1))
     return torch.logsumexp(torch.stack(parts), dim=0)[:, None]
@@ -192,18 +201,19 @@ def _log_sum_exp(h: torch.Tensor, weights: dict[str, torch.Tensor]) -> torch.Ten
 class _Labels:
     """The labels of a batch, in order of chunk."""
 
-    def __init__(self, labels: Batch, outputs: int) -> None:
+    def __init__(self, labels: Batch, outputs: int, width: int) -> None:
+        self.width = width
         self.columns, order = torch.sort(labels.columns, stable=True)
         self.rows, self.values = labels.rows[order], labels.values[order]
         sums = torch.zeros(len(labels.offsets), device=self.values.device)
         sums.index_add_(0, labels.rows, labels.values)
         self.shares = self.values / sums[self.rows]
-        edges = torch.arange(0, outputs + CHUNK, CHUNK, device=self.columns.device)
+        edges = torch.arange(0, outputs + width, width, device=self.columns.device)
         self.bounds = torch.searchsorted(self.columns, edges).tolist()
 
     def subtract_from(self, g: torch.Tensor, begin: int, *, normalised: bool) -> None:
         """``g[i, j] -= y[i, j]`` (or its share of the row) for the chunk that begins here."""
-        part = slice(self.bounds[begin // CHUNK], self.bounds[begin // CHUNK + 1])
+        part = slice(self.bounds[begin // self.width], self.bounds[begin // self.width + 1])
         values = self.shares if normalised else self.values
         place = (self.rows[part], self.columns[part] - begin)
         g[place] = g[place] - values[part]
