@@ -4,8 +4,8 @@
                                       [--queries 256] [--n-jobs 2]
 
 Bucket scores are logits of random queries in two regimes: "peaked", where five labels of each query
-stand out as they do in a trained model, and "flat", where nothing does and pruning finds no hold, the
-worst case. NumPy gathers R values per label, averages them, and takes the top five with
+stand out as they do in a trained model, and "flat", where nothing does and pruning finds no hold:
+the worst case. NumPy gathers R values per label, averages them, and takes the top five with
 argpartition, one query at a time; it is timed on a few queries. Answers are compared.
 """
 
@@ -78,10 +78,10 @@ def main() -> None:
     rng = np.random.default_rng(0)
     print("\n| scores | decoder | ms per query | against NumPy | same answers |")
     print("|---|---|---:|---:|---|")
+    few = min(4, args.queries)
     for peaked in (True, False):
         name = "peaked" if peaked else "flat"
         logits = bucket_logits(code, args.queries, peaked, rng)
-        few = min(4, args.queries)
         seconds, expected = timed(
             lambda logits=logits: [numpy_decode(code.table_, logits[q], 5) for q in range(few)]
         )

@@ -11,8 +11,8 @@ training step is timed. Random rows stand in for the data: time depends on sizes
   302 features and 75 labels a row; hidden 256, batch 128) against the uncompressed network.
 
 For each: milliseconds per step, seconds per epoch, peak memory, and the share of the time that the
-floor of the step would take. The floor is the larger of two times: three products of the output layer
-(6 b h L operations) at the speed of a large bfloat16 product measured here, and the traffic of its
+floor of the step would take. The floor is the larger of two times: three products of the output
+layer (6 b h L operations) at the speed of a large product measured here, and the traffic of its
 weights and moments (w, m and v read and written, the gradient written and read) at the measured
 bandwidth of a copy; plus the rows of the first layer that the batch touches.
 """
@@ -33,7 +33,7 @@ import torch
 
 
 def training_step() -> tuple[Any, Any]:
-    """``longtail.deep.step`` and ``batches``, without the compiled core that the package imports."""
+    """``longtail.deep.step`` and ``batches``; also where the compiled core is missing."""
     try:
         return (
             importlib.import_module("longtail.deep.step"),
@@ -67,7 +67,7 @@ def random_rows(rng: np.random.Generator, n: int, width: int, per_row: int) -> s
 
 
 def measured_roof(device: torch.device, quick: bool) -> tuple[float, float]:
-    """Operations per second of a large product, in bfloat16 on a GPU; bytes per second of a copy."""
+    """Operations per second of a large product, bytes per second of a copy."""
     size = 1024 if quick else 8192
     kind = torch.bfloat16 if device.type == "cuda" else torch.float32
     a = torch.randn(size, size, device=device, dtype=kind)
@@ -159,12 +159,12 @@ def measure(
     traffic = 4 * h * (8 * outputs + 7 * touched) / bandwidth
     floor = max(products, traffic)
     epoch = networks * each * n / batch_size
+    bound = "products" if products > traffic else "traffic"
     print(
         f"| {title} | {1e3 * each:.2f} | {epoch:.1f} | {peak:.1f} | "
-        f"{1e3 * floor:.2f} ({'products' if products > traffic else 'traffic'}), {floor / each:.0%} |",
+        f"{1e3 * floor:.2f} ({bound}), {floor / each:.0%} |",
         flush=True,
     )
-    del parameters, X, targets
 
 
 def main() -> None:

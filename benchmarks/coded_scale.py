@@ -4,8 +4,8 @@
                                      [--rows 20000] [--features 200000] [--n-jobs 2]
 
 Random rows of 50 features and 5 power-law labels: what is measured is time and memory, not quality.
-Trains a few steps of one repetition (the others cost the same, one after another or elsewhere), then
-decodes random queries over all repetitions.
+Trains a few steps of one repetition (the others cost the same, one after another or elsewhere),
+then decodes random queries over all repetitions.
 """
 
 from __future__ import annotations

@@ -317,7 +317,7 @@ class MACH(Ranker):
         unseen = np.flatnonzero(np.bincount(Y.indices, minlength=Y.shape[1]) == 0)
         hashed = self.code_.with_labels(Y.shape[1]).table_[self.code_.n_labels_ :]
         buckets[unseen] = hashed[unseen]
-        return buckets
+        return buckets  # type: ignore[no-any-return]
 
     def fine_tune(self, X: Any, Y: Any, *, epochs: int = 1) -> MACH:
         """Trains the present networks further on ``X`` and ``Y`` (n, L), with all present labels.

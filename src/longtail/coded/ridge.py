@@ -127,9 +127,9 @@ def _with_constant(X: Any) -> sp.csr_matrix:
 
 def _dots(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Column-wise inner products, summed in double precision."""
-    return np.einsum("ij,ij->j", a, b, dtype=np.float64)
+    return np.einsum("ij,ij->j", a, b, dtype=np.float64)  # type: ignore[no-any-return]
 
 
 def _ratio(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """a / b, and 0 where a column has converged."""
-    return np.divide(a, b, out=np.zeros_like(a), where=b > 0).astype(np.float32)
+    return np.divide(a, b, out=np.zeros_like(a), where=b > 0).astype(np.float32)  # type: ignore[no-any-return]

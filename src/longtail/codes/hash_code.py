@@ -278,7 +278,7 @@ class HashCode(Estimator):
         later, earlier = order[1:][same], order[:-1][same]
         real = (self.table_[later] == self.table_[earlier]).all(axis=1)
         later, earlier = later[real], earlier[real]
-        first = {}
+        first: dict[int, int] = {}
         for label, before in zip(later.tolist(), earlier.tolist(), strict=True):
             first[label] = first.get(before, before)
         labels = np.array(sorted(first), np.int64)
