@@ -3,9 +3,9 @@
     python benchmarks/coded_curve.py [--data TIB-SID-en] [--rows 20000] [--estimator linear]
                                      [--plot docs/_static/coded-curve.svg]
 
-Makes one class of each row, the most frequent of its labels, and trains MACH for every combination of buckets and repetitions; repetitions are trained
-once and the first R of them used. Reports accuracy against the share of one-vs-all's outputs, like
-the figure of the MACH poster.
+Makes one class of each row, the most frequent of its labels, and trains MACH for every combination
+of buckets and repetitions; repetitions are trained once and the first R of them used. Reports
+accuracy against the share of one-vs-all's outputs, like the figure of the MACH poster.
 """
 
 from __future__ import annotations

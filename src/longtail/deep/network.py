@@ -15,13 +15,13 @@ from longtail._validation import as_features, as_k, as_labels, as_seed
 from longtail.base import Ranker
 from longtail.codes.products import PackedRows, times_dense
 from longtail.data.topk import TopK
+from longtail.deep.schedule import SCHEDULES
 from longtail.exceptions import MissingDependencyError
 from longtail.features.unit_rows import unit_rows
 
 __all__ = ["Network"]
 
 LOSSES = ("auto", "sigmoid", "softmax")
-SCHEDULES = ("gradual", "one_shot")
 
 
 class Network(Ranker):

@@ -1,4 +1,4 @@
-"""Unstructured magnitude pruning: which weights are left, and when (DECLARE's baseline).
+"""Unstructured magnitude pruning: which weights are left (DECLARE's baseline).
 
 Storage stays dense; what is pruned is zero and stays zero, its Adam moments included.
 """
@@ -9,31 +9,9 @@ import torch
 
 from longtail.deep.step import Parameters
 
-__all__ = ["SCHEDULES", "kept_after_epoch", "prune"]
+__all__ = ["PRUNED", "prune"]
 
-SCHEDULES = ("gradual", "one_shot")
 PRUNED = ("w1", "w2")  # biases are few and stay
-
-
-def kept_after_epoch(
-    schedule: str, keep: int, total: int, epoch: int, warmup: int, epochs: int
-) -> int:
-    """Weights left after ``epoch`` (counted from 1).
-
-    ``one_shot``: all until the warm-up ends, then ``keep``. ``gradual``: from the end of the
-    warm-up to two thirds of the epochs, falling by the cubic of Zhu and Gupta (2017),
-    ``keep + (total - keep) (1 - t)^3``.
-
-    >>> [kept_after_epoch("gradual", 100, 1000, epoch, 1, 9) for epoch in (0, 1, 2, 4, 6, 9)]
-    [1000, 1000, 560, 157, 100, 100]
-    """
-    if epoch < warmup:
-        return total
-    if schedule == "one_shot":
-        return keep
-    end = max(warmup + 1, round(epochs * 2 / 3))
-    t = min(1.0, (epoch - warmup) / (end - warmup))
-    return keep + int((total - keep) * (1 - t) ** 3)
 
 
 def prune(parameters: Parameters, keep: int) -> None:

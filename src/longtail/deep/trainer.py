@@ -15,7 +15,8 @@ import torch
 from longtail import persist
 from longtail._progress import Progress
 from longtail.deep.batches import SparseRows
-from longtail.deep.pruning import PRUNED, kept_after_epoch, prune
+from longtail.deep.pruning import PRUNED, prune
+from longtail.deep.schedule import kept_after_epoch
 from longtail.deep.step import CHUNK, Adam, Moments, Parameters, hidden_layer, product, train_step
 from longtail.exceptions import ModelFormatError
 
