@@ -29,6 +29,7 @@ import numpy as np
 
 import longtail as lt
 from longtail.coded import Ridge
+from longtail.coded.estimators import REGRESSION
 from longtail.codes import SVDCode
 
 RESULTS = Path(__file__).parent / "results" / "coded"
@@ -107,7 +108,7 @@ class Cell:
             top = code.decode(network.decision_function(self.X_test), 5)
             curve.append([compressing + seconds, precisions(self.Y_test, top)[0]])
 
-        network = self.network(dropout=0.0).fit_targets(self.X, code.codes_, after_epoch=look)
+        network = self.network(**REGRESSION).fit_targets(self.X, code.codes_, after_epoch=look)
         codes, truth = network.decision_function(self.X_test), code.encode(self.Y_test)
         found: dict[str, Any] = {}
         for recovery in RECOVERIES:

@@ -13,10 +13,11 @@ from longtail.deep import Network
 from longtail.exceptions import ModelFormatError
 from longtail.linear import OneVsAll
 
-__all__ = ["bucket_estimator", "code_estimator", "from_part"]
+__all__ = ["REGRESSION", "bucket_estimator", "code_estimator", "from_part"]
 
 logger = logging.getLogger(__name__)
 
+REGRESSION = {"learning_rate": 4e-3, "dropout": 0.3, "weight_decay": 0.3}
 _CLASSES = {cls.type_tag: cls for cls in (OneVsAll, Network, Ridge)}
 
 
@@ -26,8 +27,15 @@ def bucket_estimator(estimator: Any) -> OneVsAll | Network:
 
 
 def code_estimator(estimator: Any) -> Ridge | Network:
-    """An unfitted regressor of codes: a ``Ridge`` or a ``Network``."""
-    return _choose(estimator, Ridge)  # type: ignore[no-any-return]
+    """An unfitted regressor of codes: a ``Ridge`` or a ``Network``.
+
+    By name, the network takes smaller and shrinking steps: least squares overfits sooner than
+    classification.
+    """
+    regressor = _choose(estimator, Ridge)
+    if isinstance(regressor, Network) and not isinstance(estimator, Network):
+        regressor.set_params(**REGRESSION)
+    return regressor  # type: ignore[no-any-return]
 
 
 def _choose(estimator: Any, linear: type[Estimator]) -> Any:
