@@ -1,6 +1,8 @@
+#include <limits>
 #include <mutex>
 
 #include "bindings/arrays.h"
+#include "bindings/filter_arrays.h"
 #include "kernels/beam_search.h"
 #include "kernels/level_training.h"
 #include "kernels/unit_rows.h"
@@ -64,7 +66,7 @@ nb::tuple train_level_py(Array1<int64_t> indptr, Array1<int32_t> indices, Array1
                          Array1<float> negative_cost, std::optional<Array1<float>> row_weight, int loss, bool dual,
                          float tolerance, int max_iter, float bias, float threshold, uint64_t seed, int64_t batch_bytes,
                          int n_threads, nb::object progress, bool regularize_bias, float l2, float l1, float smoothing,
-                         int start, std::optional<float> prune_budget) {
+                         int start, std::optional<float> prune_budget, int64_t first_child) {
   LevelData data;
   data.X = csr_view(indptr, indices, values, n_cols);
   data.n_parents = static_cast<int64_t>(parent_ptr.shape(0)) - 1;
@@ -102,6 +104,7 @@ nb::tuple train_level_py(Array1<int64_t> indptr, Array1<int32_t> indices, Array1
   }
   params.threshold = threshold;
   params.seed = seed;
+  params.first_child = first_child;
   params.batch_bytes = batch_bytes;
   ChunkLayer layer;
   LevelReport report;
@@ -111,6 +114,23 @@ nb::tuple train_level_py(Array1<int64_t> indptr, Array1<int32_t> indices, Array1
     train_level(data, params, n_threads, layer, report, poll);
   }
   return nb::make_tuple(layer_dict(std::move(layer)), report.unconverged, report.iterations);
+}
+
+nb::dict build_layer_py(Array1<int64_t> indptr, Array1<int32_t> indices, Array1<float> values, int64_t n_cols,
+                        Array1<float> bias, Array1<int64_t> child_ptr, int n_threads) {
+  const CsrView weights = csr_view(indptr, indices, values, n_cols);
+  require(static_cast<int64_t>(bias.shape(0)) == weights.n_rows, "one bias per child");
+  require(child_ptr.shape(0) >= 1 && child_ptr.data()[0] == 0, "children of parents begin with 0");
+  const int64_t n_parents = static_cast<int64_t>(child_ptr.shape(0)) - 1;
+  for (int64_t p = 0; p < n_parents; ++p)
+    require(child_ptr.data()[p] <= child_ptr.data()[p + 1], "children of parents are consecutive");
+  require(child_ptr.data()[n_parents] == weights.n_rows, "every child has a parent");
+  ChunkLayer layer;
+  {
+    nb::gil_scoped_release nogil;
+    build_layer(weights, bias.data(), n_parents, child_ptr.data(), n_threads, layer);
+  }
+  return layer_dict(std::move(layer));
 }
 
 // Layers of a model with the arrays they borrow, ready to search from any number of Python threads.
@@ -136,21 +156,22 @@ class BeamSearcher {
   }
 
   nb::tuple search_sparse(Array1<int64_t> indptr, Array1<int32_t> indices, Array1<float> values, int64_t n_cols,
-                          int64_t k, std::vector<int64_t> beams, bool normalize, int n_threads) {
+                          int64_t k, std::vector<int64_t> beams, bool normalize, int n_threads, nb::object filter) {
     Queries queries;
     queries.normalize = normalize;
     queries.sparse = csr_view(indptr, indices, values, n_cols);
     require(n_cols == model_.layers[0].n_features, "queries have another width than the model");
-    return search(queries, k, beams, n_threads);
+    return search(queries, k, beams, n_threads, filter);
   }
 
-  nb::tuple search_dense(Array2<float> matrix, int64_t k, std::vector<int64_t> beams, bool normalize, int n_threads) {
+  nb::tuple search_dense(Array2<float> matrix, int64_t k, std::vector<int64_t> beams, bool normalize, int n_threads,
+                         nb::object filter) {
     Queries queries;
     queries.normalize = normalize;
     queries.dense = true;
     queries.matrix = {static_cast<int64_t>(matrix.shape(0)), static_cast<int64_t>(matrix.shape(1)), matrix.data()};
     require(queries.matrix.n_cols == model_.layers[0].n_features, "queries have another width than the model");
-    return search(queries, k, beams, n_threads);
+    return search(queries, k, beams, n_threads, filter);
   }
 
   // Raw scores of all children of the first layer, (n, n_children).
@@ -195,7 +216,7 @@ class BeamSearcher {
   ChunkLayerView read_layer(nb::dict arrays, int64_t n_features) {
     ChunkLayerView layer;
     int64_t n_parent_chunks, n_chunk_children, n_feature_ptr, n_base, n_bucket_ptr, n_shift, n_buckets,
-        n_features_total, n_entry_ptr, n_child, n_value, n_bias;
+        n_features_total, n_entry_ptr, n_child, n_value, n_bias, n_step = 0;
     layer.parent_chunks = keep<int64_t>(arrays, "parent_chunks", n_parent_chunks);
     layer.chunk_children = keep<int64_t>(arrays, "chunk_children", n_chunk_children);
     layer.feature_ptr = keep<int64_t>(arrays, "feature_ptr", n_feature_ptr);
@@ -206,7 +227,16 @@ class BeamSearcher {
     layer.features = keep<int32_t>(arrays, "features", n_features_total);
     layer.entry_ptr = keep<uint32_t>(arrays, "entry_ptr", n_entry_ptr);
     layer.child = keep<uint16_t>(arrays, "child", n_child);
-    layer.value = keep<float>(arrays, "value", n_value);
+    if (arrays.contains("value_int8")) {
+      layer.precision = Precision::int8;
+      layer.value_int8 = keep<int8_t>(arrays, "value_int8", n_value);
+      layer.step = keep<float>(arrays, "step", n_step);
+    } else if (arrays.contains("value_bf16")) {
+      layer.precision = Precision::bf16;
+      layer.value_bf16 = keep<uint16_t>(arrays, "value_bf16", n_value);
+    } else {
+      layer.value = keep<float>(arrays, "value", n_value);
+    }
     layer.bias = keep<float>(arrays, "bias", n_bias);
     layer.n_features = n_features;
     layer.n_parents = n_parent_chunks - 1;
@@ -215,11 +245,13 @@ class BeamSearcher {
     require(n_parent_chunks >= 1 && n_chunk_children == n_shift + 1 && n_feature_ptr == n_shift + 1 &&
                 n_base == n_shift + 1 && n_bucket_ptr == n_shift + 1 && n_child == n_value,
             "damaged search layer: array lengths");
+    require(layer.precision != Precision::int8 || n_step == n_bias, "damaged search layer: one step per child");
     check_layer(layer, n_features_total, n_entry_ptr, n_child, n_buckets);
     return layer;
   }
 
-  nb::tuple search(const Queries& queries, int64_t k, const std::vector<int64_t>& beams, int n_threads) {
+  nb::tuple search(const Queries& queries, int64_t k, const std::vector<int64_t>& beams, int n_threads,
+                   nb::object filter) {
     require(k >= 1, "k must be at least 1");
     require(beams.size() + 1 == model_.layers.size(), "one beam width per layer but the last");
     for (int64_t beam : beams) require(beam >= 1, "a beam must be at least 1 wide");
@@ -227,14 +259,23 @@ class BeamSearcher {
     std::vector<int32_t> ids(n * k);
     std::vector<float> scores(n * k);
     const Poll poll = n > 4096 ? poll_python(nb::none()) : Poll();
+    const FilterArrays lists(filter, n, std::numeric_limits<int32_t>::max());
     {
       nb::gil_scoped_release nogil;
+      TreeFilter allowed;
+      if (lists.view().present()) allowed = {&leaves(), lists.view()};
       std::vector<ScratchPtr> scratch = borrow();
-      beam_search(model_, queries, beams, k, n_threads, scratch, ids.data(), scores.data(), poll);
+      beam_search(model_, queries, beams, k, n_threads, scratch, ids.data(), scores.data(), poll,
+                  allowed.leaves ? &allowed : nullptr);
       give_back(std::move(scratch));
     }
     const std::vector<size_t> shape{static_cast<size_t>(n), static_cast<size_t>(k)};
     return nb::make_tuple(to_numpy(std::move(ids), shape), to_numpy(std::move(scores), shape));
+  }
+
+  const LeafIndex& leaves() {
+    std::call_once(indexed_, [&] { leaves_ = index_leaves(model_.layers, model_.label_of_leaf); });
+    return leaves_;
   }
 
   std::vector<ScratchPtr> borrow() {
@@ -248,6 +289,8 @@ class BeamSearcher {
 
   SearchModel model_;
   std::vector<nb::object> kept_;
+  std::once_flag indexed_;
+  LeafIndex leaves_;  // for filters
   std::mutex mutex_;
   std::vector<ScratchPtr> idle_;
 };
@@ -276,13 +319,17 @@ void bind_linear(nb::module_& m) {
         nb::arg("max_iter"), nb::arg("bias"), nb::arg("threshold"), nb::arg("seed"), nb::arg("batch_bytes"),
         nb::arg("n_threads"), nb::arg("progress").none(), nb::arg("regularize_bias") = true, nb::arg("l2") = 1.0f,
         nb::arg("l1") = 0.0f, nb::arg("smoothing") = 0.1f, nb::arg("start") = static_cast<int>(Start::mean_separating),
-        nb::arg("prune_budget").none() = nb::none());
+        nb::arg("prune_budget").none() = nb::none(), nb::arg("first_child") = 0);
+  m.def("build_layer", &build_layer_py);
   nb::class_<BeamSearcher>(m, "BeamSearcher")
       .def(nb::init<nb::list, Array1<int32_t>, Array1<int32_t>, std::optional<Array1<int32_t>>, int64_t>(),
            nb::arg("layers"), nb::arg("transforms"), nb::arg("powers"), nb::arg("label_of_leaf").none(),
            nb::arg("n_features"))
-      .def("search_sparse", &BeamSearcher::search_sparse)
-      .def("search_dense", &BeamSearcher::search_dense)
+      .def("search_sparse", &BeamSearcher::search_sparse, nb::arg("indptr"), nb::arg("indices"), nb::arg("values"),
+           nb::arg("n_cols"), nb::arg("k"), nb::arg("beams"), nb::arg("normalize"), nb::arg("n_threads"),
+           nb::arg("filter").none() = nb::none())
+      .def("search_dense", &BeamSearcher::search_dense, nb::arg("matrix"), nb::arg("k"), nb::arg("beams"),
+           nb::arg("normalize"), nb::arg("n_threads"), nb::arg("filter").none() = nb::none())
       .def("scores_sparse", &BeamSearcher::scores_sparse)
       .def("scores_dense", &BeamSearcher::scores_dense);
 }

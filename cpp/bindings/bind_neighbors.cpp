@@ -1,4 +1,5 @@
 #include "bindings/arrays.h"
+#include "bindings/filter_arrays.h"
 #include "kernels/neighbors.h"
 
 namespace lt::bind {
@@ -69,21 +70,22 @@ void bind_neighbors(nb::module_& m) {
   m.def(
       "vote",
       [](Array2<int32_t> neighbors, Array2<float> weights, Array1<int64_t> indptr, Array1<int32_t> indices,
-         Array1<float> values, int64_t n_labels, int64_t k, int n_threads) {
+         Array1<float> values, int64_t n_labels, int64_t k, int n_threads, nb::object filter) {
         require(neighbors.shape(0) == weights.shape(0) && neighbors.shape(1) == weights.shape(1),
                 "neighbors and weights differ in shape");
         const CsrView labels = csr_view(indptr, indices, values, n_labels);
         Ranked out(static_cast<int64_t>(neighbors.shape(0)), k);
+        const FilterArrays allowed(filter, static_cast<int64_t>(neighbors.shape(0)), n_labels);
         const Poll poll = poll_python(nb::none());
         {
           nb::gil_scoped_release nogil;
           vote(matrix_view(neighbors), matrix_view(weights), labels, k, n_threads, out.ids.data(), out.scores.data(),
-               poll);
+               poll, allowed.view());
         }
         return out.take();
       },
       nb::arg("neighbors"), nb::arg("weights"), nb::arg("indptr"), nb::arg("indices"), nb::arg("values"),
-      nb::arg("n_labels"), nb::arg("k"), nb::arg("n_threads"));
+      nb::arg("n_labels"), nb::arg("k"), nb::arg("n_threads"), nb::arg("filter").none() = nb::none());
 }
 
 }  // namespace lt::bind

@@ -1,6 +1,7 @@
 #include "kernels/beam_search.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -118,18 +119,12 @@ struct SearchScratch {
   std::vector<std::vector<Scored>> beam;
   std::vector<Expansion> work;
   std::vector<double> scale;
+  std::vector<TreeBits> bits;  // of each query, under a filter with lists per row
 };
 
 ScratchPtr make_scratch() { return std::make_shared<SearchScratch>(); }
 
 namespace {
-
-void add_feature(const ChunkLayerView& layer, int64_t chunk, const uint32_t* entry_ptr, int64_t position, float x,
-                 float* z) {
-  const uint16_t* child = layer.child + layer.entry_base[chunk];
-  const float* value = layer.value + layer.entry_base[chunk];
-  for (uint32_t e = entry_ptr[position]; e < entry_ptr[position + 1]; ++e) z[child[e]] += x * value[e];
-}
 
 // What a query is multiplied by: 1, or the inverse of its length.
 double query_scale(const Queries& queries, int64_t query) {
@@ -141,18 +136,26 @@ double query_scale(const Queries& queries, int64_t query) {
   return sum > 0 ? 1 / std::sqrt(sum) : 1.0;  // in double: the inverse of a tiny length overflows a float
 }
 
-// z[j] = w_j . x * scale + bias for the children of one chunk.
-void score_chunk(const ChunkLayerView& layer, int64_t chunk, const Queries& queries, int64_t query, double scale,
-                 float* z) {
-  const int64_t first = layer.chunk_children[chunk], width = layer.chunk_children[chunk + 1] - first;
-  std::copy(layer.bias + first, layer.bias + first + width, z);
+// Weights of each precision as floats; those of int8 are multiplied by their child's step in the end.
+inline float weight_of(float value) { return value; }
+inline float weight_of(int8_t value) { return static_cast<float>(value); }
+inline float weight_of(uint16_t value) { return std::bit_cast<float>(static_cast<uint32_t>(value) << 16); }
+
+// z[j] += w_j . x * scale for the children of one chunk, whose weights begin at `value`.
+template <class Value>
+void add_products(const ChunkLayerView& layer, const Value* value, int64_t chunk, const Queries& queries, int64_t query,
+                  double scale, float* z) {
   const int32_t* features = layer.features + layer.feature_ptr[chunk];
   const int64_t n_features = layer.feature_ptr[chunk + 1] - layer.feature_ptr[chunk];
   const uint32_t* entry_ptr = layer.entry_ptr + layer.feature_ptr[chunk] + chunk;
+  const uint16_t* child = layer.child + layer.entry_base[chunk];
+  auto add = [&](int64_t position, float x) {
+    for (uint32_t e = entry_ptr[position]; e < entry_ptr[position + 1]; ++e) z[child[e]] += x * weight_of(value[e]);
+  };
   if (queries.dense) {
     const float* x = queries.matrix.row(query);
     for (int64_t f = 0; f < n_features; ++f)
-      if (x[features[f]] != 0) add_feature(layer, chunk, entry_ptr, f, static_cast<float>(scale * x[features[f]]), z);
+      if (x[features[f]] != 0) add(f, static_cast<float>(scale * x[features[f]]));
     return;
   }
   const uint32_t* buckets = layer.buckets + layer.bucket_ptr[chunk];
@@ -170,14 +173,32 @@ void score_chunk(const ChunkLayerView& layer, int64_t chunk, const Queries& quer
         end = middle;
     }
     while (begin < end && *begin < f) ++begin;
-    if (begin < end && *begin == f)
-      add_feature(layer, chunk, entry_ptr, begin - features, static_cast<float>(scale * X.values[p]), z);
+    if (begin < end && *begin == f) add(begin - features, static_cast<float>(scale * X.values[p]));
   }
+}
+
+// z[j] = w_j . x * scale + bias for the children of one chunk.
+void score_chunk(const ChunkLayerView& layer, int64_t chunk, const Queries& queries, int64_t query, double scale,
+                 float* z) {
+  const int64_t first = layer.chunk_children[chunk], width = layer.chunk_children[chunk + 1] - first;
+  const int64_t base = layer.entry_base[chunk];
+  if (layer.precision == Precision::int8) {
+    std::fill(z, z + width, 0.0f);
+    add_products(layer, layer.value_int8 + base, chunk, queries, query, scale, z);
+    for (int64_t j = 0; j < width; ++j) z[j] = z[j] * layer.step[first + j] + layer.bias[first + j];
+    return;
+  }
+  std::copy(layer.bias + first, layer.bias + first + width, z);
+  if (layer.precision == Precision::bf16)
+    add_products(layer, layer.value_bf16 + base, chunk, queries, query, scale, z);
+  else
+    add_products(layer, layer.value + base, chunk, queries, query, scale, z);
 }
 
 // Pushes the children of one parent.
 void expand(const ChunkLayerView& layer, const PostProcessor& post, const Expansion& task, const Queries& queries,
-            int64_t query, double scale, const int32_t* label_of, float* z, Candidates& candidates) {
+            int64_t query, double scale, const int32_t* label_of, const Bits* allowed, float* z,
+            Candidates& candidates) {
   const bool bounded = post.transform != Transform::noop;
   const float base = bounded ? task.score : 0.0f;
   auto least = [&] {
@@ -187,13 +208,15 @@ void expand(const ChunkLayerView& layer, const PostProcessor& post, const Expans
   };
   for (int64_t chunk = layer.parent_chunks[task.parent]; chunk < layer.parent_chunks[task.parent + 1]; ++chunk) {
     if (bounded && task.score < lowest_useful(candidates, base)) return;
-    score_chunk(layer, chunk, queries, query, scale, z);
     const int64_t first = layer.chunk_children[chunk], width = layer.chunk_children[chunk + 1] - first;
+    if (allowed && !allowed->any(first, first + width)) continue;
+    score_chunk(layer, chunk, queries, query, scale, z);
     float cut = least();
     float before = candidates.threshold;
     for (int64_t j = 0; j < width; ++j) {
       if (!(z[j] >= cut)) continue;  // nor NaN, from features or weights too large for float32
       const int64_t child = first + j;
+      if (allowed && !(*allowed)[child]) continue;
       candidates.push(base + log_score(post, z[j]), label_of ? label_of[child] : static_cast<int32_t>(child));
       if (candidates.threshold != before) {
         before = candidates.threshold;
@@ -203,8 +226,32 @@ void expand(const ChunkLayerView& layer, const PostProcessor& post, const Expans
   }
 }
 
+// Bits of one query, or those that all queries share.
+struct BlockFilter {
+  const TreeBits* shared = nullptr;  // null: no filter
+  const std::vector<TreeBits>* own = nullptr;
+
+  explicit operator bool() const { return shared; }
+  const TreeBits& of(int64_t q) const { return own ? (*own)[q] : *shared; }
+};
+
+BlockFilter filter_block(const SearchModel& model, const TreeFilter* filter, const TreeBits* shared, int64_t begin,
+                         int64_t n, SearchScratch& scratch) {
+  if (!filter) return {};
+  if (!filter->lists.per_row()) return {shared, nullptr};
+  if (static_cast<int64_t>(scratch.bits.size()) < n) scratch.bits.resize(n);
+  for (int64_t q = 0; q < n; ++q) {
+    TreeBits& bits = scratch.bits[q];
+    bits.resize(model.layers.size());
+    row_bits(filter->lists, begin + q, shared->back(), filter->leaves->positions(), bits.back());
+    climb(model.layers, bits);
+  }
+  return {shared, &scratch.bits};
+}
+
 void search_block(const SearchModel& model, const Queries& queries, int64_t begin, int64_t end,
-                  const std::vector<int64_t>& beams, int64_t k, SearchScratch& scratch, int32_t* ids, float* scores) {
+                  const std::vector<int64_t>& beams, int64_t k, const TreeFilter* filter, const TreeBits* shared,
+                  SearchScratch& scratch, int32_t* ids, float* scores) {
   const int64_t n = end - begin;
   const int64_t depth = static_cast<int64_t>(model.layers.size());
   if (static_cast<int64_t>(scratch.candidates.size()) < n) {
@@ -214,10 +261,12 @@ void search_block(const SearchModel& model, const Queries& queries, int64_t begi
   }
   for (int64_t q = 0; q < n; ++q) scratch.scale[q] = query_scale(queries, begin + q);
   for (int64_t q = 0; q < n; ++q) scratch.beam[q].assign(1, {0.0f, 0});
+  const BlockFilter allowed = filter_block(model, filter, shared, begin, n, scratch);
   for (int64_t t = 0; t < depth; ++t) {
     const ChunkLayerView& layer = model.layers[t];
     const bool last = t + 1 == depth;
-    const int64_t wanted = last ? k : beams[t];
+    // Under a filter every node has an allowed label below it, so k nodes are as wide as a beam can have to be.
+    const int64_t wanted = last ? k : allowed ? std::max(beams[t], std::min(k, layer.n_children)) : beams[t];
     const Transform transform = model.post[t].transform;
     const bool product = last && (transform == Transform::hinge || transform == Transform::sigmoid);
     scratch.z.resize(kMaxChunk);
@@ -242,12 +291,17 @@ void search_block(const SearchModel& model, const Queries& queries, int64_t begi
         });
       for (const Expansion& task : scratch.work)
         expand(layer, model.post[t], task, queries, begin + task.query, scratch.scale[task.query],
-               last ? model.label_of_leaf : nullptr, scratch.z.data(), scratch.candidates[task.query]);
+               last ? model.label_of_leaf : nullptr, allowed ? &allowed.of(task.query)[t] : nullptr, scratch.z.data(),
+               scratch.candidates[task.query]);
     }
     for (int64_t q = 0; q < n; ++q) {
       Candidates& candidates = scratch.candidates[q];
-      const int64_t kept = candidates.finish();
+      int64_t kept = candidates.finish();
       if (!last) {
+        if (allowed) {
+          const Bits& leaves = allowed.of(q).back();
+          kept = widened(*filter->leaves, leaves, t, candidates.items.data(), kept, beams[t], k);
+        }
         scratch.beam[q].assign(candidates.items.begin(), candidates.items.begin() + kept);
         continue;
       }
@@ -259,18 +313,30 @@ void search_block(const SearchModel& model, const Queries& queries, int64_t begi
 }  // namespace
 
 bool beam_search(const SearchModel& model, const Queries& queries, const std::vector<int64_t>& beams, int64_t k,
-                 int n_threads, std::vector<ScratchPtr>& scratch, int32_t* ids, float* scores, const Poll& poll) {
+                 int n_threads, std::vector<ScratchPtr>& scratch, int32_t* ids, float* scores, const Poll& poll,
+                 const TreeFilter* filter) {
   while (static_cast<int>(scratch.size()) < std::max(n_threads, 1)) scratch.push_back(make_scratch());
   // Wide beams keep many candidates per query: smaller blocks bound the memory.
   int64_t widest = k;
   for (int64_t beam : beams) widest = std::max(widest, beam);
-  const int64_t block = std::clamp<int64_t>((int64_t{1} << 18) / std::max<int64_t>(widest, 1), 1, kQueriesPerBlock);
-  return parallel_blocks(
+  int64_t block = std::clamp<int64_t>((int64_t{1} << 18) / std::max<int64_t>(widest, 1), 1, kQueriesPerBlock);
+  TreeBits shared;
+  if (filter) {
+    shared.resize(model.layers.size());
+    shared_bits(filter->lists, filter->leaves->positions(), shared.back());
+    if (filter->lists.per_row())  // 32 MB of bits per worker
+      block = std::clamp<int64_t>((int64_t{1} << 28) / std::max<int64_t>(filter->leaves->n_leaves, 1), 1, block);
+    else
+      climb(model.layers, shared);
+  }
+  const bool done = parallel_blocks(
       queries.n(), block, n_threads,
       [&](int64_t begin, int64_t end, int worker) {
-        search_block(model, queries, begin, end, beams, k, *scratch[worker], ids, scores);
+        search_block(model, queries, begin, end, beams, k, filter, &shared, *scratch[worker], ids, scores);
       },
       poll);
+  for (ScratchPtr& each : scratch) each->bits = {};  // large, and of no use to the next call
+  return done;
 }
 
 bool score_layer(const ChunkLayerView& layer, const Queries& queries, int n_threads, float* out, const Poll& poll) {

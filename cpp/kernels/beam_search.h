@@ -7,6 +7,9 @@
 //
 // Queries are taken in blocks. Within a block, parents of equal rank in their query's beam are expanded together and in
 // order of parent, so that the block reads each chunk once from far memory.
+//
+// Under a label filter, nodes with no allowed label below them are no candidates, chunks of such nodes are not scored,
+// and the beam widens until k allowed labels lie below it (see tree_filter.h).
 #pragma once
 
 #include <cstdint>
@@ -16,6 +19,7 @@
 #include "kernels/chunk_layer.h"
 #include "kernels/parallel.h"
 #include "kernels/topk.h"
+#include "kernels/tree_filter.h"
 #include "kernels/views.h"
 
 namespace lt {
@@ -57,7 +61,8 @@ ScratchPtr make_scratch();
 // Writes the k best labels of each query, (n, k), best first, ties to the smaller label. `beams` has one width per
 // layer but the last. Scratch holds one entry per thread and is kept by the caller between calls.
 bool beam_search(const SearchModel& model, const Queries& queries, const std::vector<int64_t>& beams, int64_t k,
-                 int n_threads, std::vector<ScratchPtr>& scratch, int32_t* ids, float* scores, const Poll& poll = {});
+                 int n_threads, std::vector<ScratchPtr>& scratch, int32_t* ids, float* scores, const Poll& poll = {},
+                 const TreeFilter* filter = nullptr);
 
 // Raw scores of all children of one layer, out: (n, n_children); no beam, no post-processor.
 bool score_layer(const ChunkLayerView& layer, const Queries& queries, int n_threads, float* out, const Poll& poll = {});

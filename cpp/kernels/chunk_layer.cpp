@@ -4,6 +4,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "kernels/parallel.h"
+
 namespace lt {
 
 void plan_chunks(int64_t n_parents, const int64_t* child_ptr, ChunkLayer& layer) {
@@ -54,6 +56,41 @@ void join_chunks(std::vector<Chunk>& chunks, int64_t n_features, ChunkLayer& lay
     layer.entry_base.push_back(static_cast<int64_t>(layer.child.size()));
     chunk = Chunk();
   }
+}
+
+void build_layer(const CsrView& weights, const float* bias, int64_t n_parents, const int64_t* child_ptr, int n_threads,
+                 ChunkLayer& layer) {
+  plan_chunks(n_parents, child_ptr, layer);
+  layer.bias.assign(bias, bias + weights.n_rows);
+  std::vector<Chunk> chunks(layer.chunk_children.size() - 1);
+  std::vector<std::vector<uint32_t>> counts(std::max(n_threads, 1));  // by feature, zero between chunks
+  parallel_for(static_cast<int64_t>(chunks.size()), n_threads, [&](int64_t c, int worker) {
+    std::vector<uint32_t>& count = counts[worker];
+    count.resize(weights.n_cols);
+    Chunk& chunk = chunks[c];
+    const int64_t first = layer.chunk_children[c], last = layer.chunk_children[c + 1];
+    for (int64_t p = weights.begin(first); p < weights.begin(last); ++p)
+      if (count[weights.indices[p]]++ == 0) chunk.features.push_back(weights.indices[p]);
+    std::sort(chunk.features.begin(), chunk.features.end());
+    uint32_t total = 0;
+    for (int32_t f : chunk.features) {
+      chunk.entry_ptr.push_back(total);
+      const uint32_t n = count[f];
+      count[f] = total;  // from here on: where the next entry of the feature goes
+      total += n;
+    }
+    chunk.entry_ptr.push_back(total);
+    chunk.child.resize(total);
+    chunk.value.resize(total);
+    for (int64_t child = first; child < last; ++child)
+      for (int64_t p = weights.begin(child); p < weights.end(child); ++p) {
+        const uint32_t at = count[weights.indices[p]]++;
+        chunk.child[at] = static_cast<uint16_t>(child - first);
+        chunk.value[at] = weights.values[p];
+      }
+    for (int32_t f : chunk.features) count[f] = 0;
+  });
+  join_chunks(chunks, weights.n_cols, layer);
 }
 
 namespace {

@@ -14,9 +14,15 @@
 #include <cstdint>
 #include <vector>
 
+#include "kernels/views.h"
+
 namespace lt {
 
 constexpr int64_t kMaxChunk = 4096;
+
+// How weights are held: as floats; as the upper halves of floats; or as whole numbers -127 .. 127 that count steps of
+// their child's `step`.
+enum class Precision { f32, bf16, int8 };
 
 // Borrowed view of a layer; the arrays may be memory-mapped.
 struct ChunkLayerView {
@@ -34,7 +40,11 @@ struct ChunkLayerView {
   const int32_t* features = nullptr;
   const uint32_t* entry_ptr = nullptr;
   const uint16_t* child = nullptr;
-  const float* value = nullptr;
+  Precision precision = Precision::f32;
+  const float* value = nullptr;  // one of the three, according to `precision`
+  const uint16_t* value_bf16 = nullptr;
+  const int8_t* value_int8 = nullptr;
+  const float* step = nullptr;  // (n_children), for int8
   const float* bias = nullptr;  // (n_children), already times the constant feature
 };
 
@@ -63,6 +73,10 @@ void plan_chunks(int64_t n_parents, const int64_t* child_ptr, ChunkLayer& layer)
 
 // Joins chunks (in order; each is freed as it is copied) and builds the directories.
 void join_chunks(std::vector<Chunk>& chunks, int64_t n_features, ChunkLayer& layer);
+
+// A layer from weights by child, (n_children, n_features) CSR; `child_ptr` (n_parents + 1) cuts the children.
+void build_layer(const CsrView& weights, const float* bias, int64_t n_parents, const int64_t* child_ptr, int n_threads,
+                 ChunkLayer& layer);
 
 // Throws std::invalid_argument if the arrays of a view (read from a file, say) do not fit together.
 void check_layer(const ChunkLayerView& layer, int64_t n_features_total, int64_t n_entry_ptr, int64_t n_entries,

@@ -212,8 +212,9 @@ void solve_block(const LevelData& data, const LevelParams& params, int64_t paren
   const LaneKernels& kernels = LT_DISPATCH(lane_kernels);
   if (params.dual) {
     void* scratch = worker.solver.bytes(kernels.dual_scratch(rows));
-    kernels.solve_dual(rows, targets, params.solver, mix(params.seed ^ mix(static_cast<uint64_t>(first))), weights,
-                       scratch, &status);
+    kernels.solve_dual(rows, targets, params.solver,
+                       mix(params.seed ^ mix(static_cast<uint64_t>(params.first_child + first))), weights, scratch,
+                       &status);
   } else {
     void* scratch = worker.solver.bytes(kernels.newton_scratch(rows));
     kernels.solve_newton(rows, targets, params.solver, weights, scratch, &status);

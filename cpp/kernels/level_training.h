@@ -36,6 +36,7 @@ struct LevelParams {
   float threshold = 0.1f;      // weights below it in absolute value are dropped
   float prune_budget = -1.0f;  // if not negative, instead: by how much of itself dropping may raise the objective
   uint64_t seed = 0;
+  int64_t first_child = 0;  // number of child 0 in the whole level, when only a part of it is trained
   int64_t batch_bytes = int64_t{1} << 30;
 };
 

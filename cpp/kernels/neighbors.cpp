@@ -117,19 +117,40 @@ bool dense_neighbors(const float* blocks, const double* row_weights, int64_t n_t
   return parallel_blocks(queries.n_rows, kDenseQueriesPerTask, n_threads, search, poll);
 }
 
+namespace {
+
+// Appends allowed labels that have no vote, by id and with the score 0, until there are k. Returns how many there are.
+int64_t fill_up(const Bits& allowed, int64_t k, int64_t kept, std::vector<Scored>& items) {
+  std::vector<int32_t> voted;
+  for (int64_t i = 0; i < kept; ++i) voted.push_back(items[i].id);
+  std::sort(voted.begin(), voted.end());
+  items.resize(kept);
+  for (int64_t label = 0; label < allowed.size() && static_cast<int64_t>(items.size()) < k; ++label)
+    if (allowed[label] && !std::binary_search(voted.begin(), voted.end(), static_cast<int32_t>(label)))
+      items.push_back({0, static_cast<int32_t>(label)});
+  return static_cast<int64_t>(items.size());
+}
+
+}  // namespace
+
 bool vote(const MatrixView<const int32_t>& neighbors, const MatrixView<const float>& weights, const CsrView& labels,
-          int64_t k, int n_threads, int32_t* ids, float* scores, const Poll& poll) {
+          int64_t k, int n_threads, int32_t* ids, float* scores, const Poll& poll, const LabelFilter& filter) {
   struct Scratch {
     std::vector<double> votes;  // (L), zero between queries
     std::vector<Scored> items;  // labels with a vote
+    Bits allowed;               // of a query, under a filter with lists per row
   };
+  Bits shared;
+  if (filter.present()) shared_bits(filter, {labels.n_cols}, shared);
   std::vector<Scratch> scratch(workers(tasks(neighbors.n_rows), n_threads));
 
   auto count = [&](int64_t begin, int64_t end, int worker) {
-    auto& [votes, items] = scratch[worker];
+    auto& [votes, items, own] = scratch[worker];
     votes.resize(labels.n_cols);
     for (int64_t q = begin; q < end; ++q) {
       items.clear();
+      if (filter.per_row()) row_bits(filter, q, shared, {labels.n_cols}, own);
+      const Bits* allowed = filter.per_row() ? &own : filter.present() ? &shared : nullptr;
       double total = 0;
       for (int64_t j = 0; j < neighbors.n_cols; ++j) {
         const int32_t row = neighbors.row(q)[j];
@@ -147,9 +168,11 @@ bool vote(const MatrixView<const int32_t>& neighbors, const MatrixView<const flo
       for (const Scored& item : items) {
         const float share = static_cast<float>(votes[item.id] / total);
         votes[item.id] = 0;
+        if (allowed && !(*allowed)[item.id]) continue;
         if (share > 0) items[n++] = {share, item.id};  // false for NaN, which would break the sort
       }
-      const int64_t kept = keep_topk(items.data(), n, k);
+      int64_t kept = keep_topk(items.data(), n, k);
+      if (allowed && kept < k) kept = fill_up(*allowed, k, kept, items);
       write_topk(items.data(), kept, k, ids + q * k, scores + q * k);
     }
   };

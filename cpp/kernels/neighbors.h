@@ -12,6 +12,7 @@
 
 #include <cstdint>
 
+#include "kernels/label_filter.h"
 #include "kernels/parallel.h"
 #include "kernels/views.h"
 
@@ -27,8 +28,10 @@ bool dense_neighbors(const float* blocks, const double* row_weights, int64_t n_t
                      const Poll& poll = {});
 
 // score_j = sum_i w_i y_ij / sum_i w_i over the neighbours i of a query: the share of the vote for label j, in [0, 1].
-// neighbors and weights: (n, m), padded with -1; labels: (n_train, L), values in (0, 1]; ids, scores: (n, k).
+// neighbors and weights: (n, m), padded with -1; labels: (n_train, L), values in (0, 1]; ids, scores: (n, k). Only
+// labels with a vote are answered; under a filter, where k answers are owed, other allowed labels follow with the score
+// 0.
 bool vote(const MatrixView<const int32_t>& neighbors, const MatrixView<const float>& weights, const CsrView& labels,
-          int64_t k, int n_threads, int32_t* ids, float* scores, const Poll& poll = {});
+          int64_t k, int n_threads, int32_t* ids, float* scores, const Poll& poll = {}, const LabelFilter& filter = {});
 
 }  // namespace lt

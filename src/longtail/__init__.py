@@ -48,6 +48,7 @@ _ROOMS = {
     "baselines",
     "coded",
     "codes",
+    "calibrate",
     "data",
     "deep",
     "ensemble",

@@ -17,7 +17,10 @@ import numpy as np
 
 from longtail import persist
 from longtail._validation import as_features, as_k, as_labels
+from longtail.data.label_filter import LabelFilter
 from longtail.data.topk import TopK
+from longtail.data.vocabulary import Vocabulary
+from longtail.exceptions import ModelFormatError
 
 __all__ = ["Estimator", "NotFittedError", "Ranker"]
 
@@ -151,13 +154,15 @@ class Ranker(Estimator):
 
     Subclasses implement ``_fit(X, Y)`` and ``_predict_topk(X, k)``, whose arguments are canonical
     (see ``longtail._validation``) and 1 <= k <= ``n_labels_``; ``_fit`` sets its attributes last,
-    so that an interrupted ``fit`` leaves the estimator as it was.
+    so that an interrupted ``fit`` leaves the estimator as it was. ``_predict_allowed`` is the
+    search under a label filter; one that looks inside the model is quicker than the one here.
 
     After ``fit``: ``n_features_in_``, ``n_labels_``.
     """
 
     n_features_in_: int
     n_labels_: int
+    label_names_: Vocabulary | None = None
 
     def fit(self: SomeRanker, X: Any, Y: Any) -> SomeRanker:
         """Learns from features ``X`` (n, d) and labels ``Y`` (n, L).
@@ -172,23 +177,84 @@ class Ranker(Estimator):
         if Y.shape[1] == 0:
             raise ValueError("Y has no labels: nothing to learn")
         self._fit(X, Y)
+        self._forget()
         self.n_features_in_, self.n_labels_ = int(X.shape[1]), int(Y.shape[1])
         return self
 
-    def predict_topk(self, X: Any, k: int = 5) -> TopK:
+    def _forget(self) -> None:
+        """Drops what belongs to an earlier ``fit`` and is not learned by this one."""
+        self.label_names_ = None
+
+    def predict_topk(self, X: Any, k: int = 5, *, include: Any = None, exclude: Any = None) -> TopK:
         """The k best labels of each row, best first; equal scores go to the smaller label id.
+
+        ``include`` and ``exclude`` are allow and deny lists of label ids (or names, see
+        ``name_labels``): one list for all rows, or a sequence of lists, one per row, in which None
+        stands for no list; a mask (L,) or a sparse matrix (n, L) will do too. If k labels are
+        allowed, k come back.
 
         A row with fewer than k answers, as when k is above the number of labels, is padded with -1.
         """
-        return self._rank(X, k, self._predict_topk)
+        return self._rank(X, k, self._predict_topk, self._predict_allowed, include, exclude)
 
-    def _rank(self, X: Any, k: int, search: Callable[[Any, int], TopK]) -> TopK:
-        """Checks the arguments, calls ``search(X, k)`` on their canonical form, and pads."""
+    def _rank(
+        self,
+        X: Any,
+        k: int,
+        search: Callable[[Any, int], TopK],
+        filtered: Callable[[Any, int, LabelFilter], TopK] | None = None,
+        include: Any = None,
+        exclude: Any = None,
+    ) -> TopK:
+        """Checks the arguments, calls ``search(X, k)`` or, where there are lists of labels,
+        ``filtered(X, k, labels)`` on their canonical form, and pads.
+        """
         self._check_fitted()
         k = as_k(k)
         X = as_features(X, n_features=self.n_features_in_)
-        found = search(X, min(k, self.n_labels_))
+        most = min(k, self.n_labels_)
+        labels = LabelFilter.of(
+            include,
+            exclude,
+            n_rows=X.shape[0],
+            n_labels=self.n_labels_,
+            names=self.label_names_,
+        )
+        if labels is None:
+            found = search(X, most)
+        else:
+            assert filtered is not None
+            found = filtered(X, most, labels)
         return found if found.k == k else _pad(found, k)
+
+    def _predict_allowed(self, X: Any, k: int, labels: LabelFilter) -> TopK:
+        """The k best allowed labels: asks for more and more answers until they hold enough."""
+        owed = np.minimum(labels.counts(), k)
+        wanted = k
+        while True:
+            wanted = min(self.n_labels_, 2 * wanted)
+            found = labels.keep(self._predict_topk(X, wanted), k)
+            if wanted == self.n_labels_ or ((found.indices >= 0).sum(axis=1) >= owed).all():
+                return found
+
+    def name_labels(self: SomeRanker, names: Any) -> SomeRanker:
+        """Gives the labels names, in id order; they are saved with the model.
+
+        Label lists may then hold names instead of ids. ``fit`` forgets them.
+
+        >>> from longtail import Popularity
+        >>> model = Popularity().fit([[1.0], [1.0]], [[0, 1], [1]]).name_labels(["cat", "dog"])
+        >>> model.predict_topk([[1.0]], k=1, exclude=["dog"]).indices
+        array([[0]], dtype=int32)
+        """
+        self._check_fitted()
+        names = names if isinstance(names, Vocabulary) else Vocabulary(names)
+        if len(names) != self.n_labels_:
+            raise ValueError(
+                f"{len(names)} names were given, but there are {self.n_labels_} labels"
+            )
+        self.label_names_ = names
+        return self
 
     def predict(self, X: Any, k: int = 5) -> Any:
         """The k best labels of each row as a binary CSR matrix (n, L), as scikit-learn expects."""
@@ -219,11 +285,14 @@ class Ranker(Estimator):
     def _get_state(self) -> persist.State:
         state = super()._get_state()
         state.meta.update(n_features=self.n_features_in_, n_labels=self.n_labels_)
+        if self.label_names_ is not None:
+            state.arrays.update(_pack_names(self.label_names_))
         return state
 
     def _set_state(self, state: persist.State) -> None:
         self.n_features_in_ = state.count("n_features")
         self.n_labels_ = state.count("n_labels")
+        self.label_names_ = _unpack_names(state, self.n_labels_)
 
 
 def _unknown(cls: type[Estimator], name: str) -> str:
@@ -232,6 +301,28 @@ def _unknown(cls: type[Estimator], name: str) -> str:
     hint = f"; did you mean {close[0]!r}?" if close else ""
     has = f"it has {', '.join(known)}" if known else "it has none"
     return f"{cls.__name__} has no parameter {name!r}: {has}{hint}"
+
+
+def _pack_names(names: Vocabulary) -> dict[str, np.ndarray]:
+    """Names as UTF-8, one behind the other, and where each ends."""
+    coded = [name.encode("utf-8", "surrogatepass") for name in names]
+    ends = np.cumsum([len(name) for name in coded], dtype=np.int64)
+    return {"label_names": np.frombuffer(b"".join(coded), np.uint8), "label_name_ends": ends}
+
+
+def _unpack_names(state: persist.State, n_labels: int) -> Vocabulary | None:
+    if "label_names" not in state.arrays:
+        return None
+    text = state.array("label_names", np.uint8, (None,)).tobytes()
+    ends = state.array("label_name_ends", np.int64, (n_labels,))
+    starts = np.concatenate([[0], ends[:-1]]) if n_labels else ends
+    if (ends < starts).any() or (n_labels and ends[-1] != len(text)):
+        raise ModelFormatError("array 'label_name_ends' does not divide the label names")
+    pairs = zip(starts.tolist(), ends.tolist(), strict=True)
+    try:
+        return Vocabulary(text[a:b].decode("utf-8", "surrogatepass") for a, b in pairs)
+    except ValueError as error:
+        raise ModelFormatError(f"label names cannot be read: {error}") from None
 
 
 def _pad(top: TopK, k: int) -> TopK:

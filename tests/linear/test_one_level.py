@@ -12,7 +12,7 @@ from linear_cases import assert_ranks, make_rows, weights_by_label
 import longtail as lt
 from longtail._native import core
 
-TIGHT: dict[str, Any] = {"tolerance": 1e-4, "max_iter": 20_000, "threshold": 0.0}
+TIGHT: dict[str, Any] = {"C": 1.0, "tolerance": 1e-4, "max_iter": 20_000, "threshold": 0.0}
 
 
 def one_level(**params: Any) -> lt.XRLinear:
@@ -26,8 +26,8 @@ def one_level(**params: Any) -> lt.XRLinear:
 )
 def test_one_level_equals_one_vs_all(loss: str, params: dict[str, Any]) -> None:
     X, Y = make_rows(unlabelled=15)  # rows without labels are negatives at the root too
-    flat = lt.OneVsAll(loss=loss, **params, **TIGHT).fit(X, Y)
-    tree = one_level(loss=loss, **params, **TIGHT).fit(X, Y)
+    flat = lt.OneVsAll(loss=loss, **{**TIGHT, **params}).fit(X, Y)
+    tree = one_level(loss=loss, **{**TIGHT, **params}).fit(X, Y)
     assert len(tree.layers_) == 1
     # The optimum is unique for both; at this tolerance descent on the hinge ends further from it.
     limit = 1e-3 if loss == "squared_hinge" else 1e-2

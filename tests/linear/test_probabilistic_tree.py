@@ -64,6 +64,7 @@ def test_one_level_is_logistic_regression() -> None:
     X, Y = make_rows()
     model = lt.XRLinear(
         tree=lt.LabelTree(leaf=100),
+        C=1.0,
         loss="logistic",
         post_processor="sigmoid",
         tolerance=1e-5,

@@ -10,8 +10,9 @@ import scipy.sparse as sp
 from longtail import persist
 from longtail._native import core, csr_args, n_threads
 from longtail._validation import as_features, as_k
-from longtail.base import Ranker
 from longtail.baselines.scaling import scale_rows
+from longtail.calibrate.ranker import ProbabilityRanker
+from longtail.data.label_filter import LabelFilter
 from longtail.data.topk import TopK
 from longtail.exceptions import ModelFormatError
 
@@ -20,7 +21,7 @@ __all__ = ["NearestNeighbors"]
 _DENSE_CHUNK = 1 << 24  # values of a sparse query matrix made dense at a time
 
 
-class NearestNeighbors(Ranker):
+class NearestNeighbors(ProbabilityRanker):
     """Exact nearest neighbours by cosine, and a vote of their labels.
 
     With the neighbours N(x), the ``n_neighbors`` training rows of largest similarity s_i > 0,
@@ -30,7 +31,8 @@ class NearestNeighbors(Ranker):
     where w_i = s_i, or 1 with ``weights="uniform"``. Equal similarities go to the smaller row,
     equal scores to the smaller label. Rows with no positive similarity are never neighbours, so a
     query may have fewer than ``n_neighbors``, and one that resembles nothing (an empty row) gets no
-    answer: its row of the result is padding.
+    answer: its row of the result is padding. Under a label filter, where k allowed labels are owed,
+    those that no neighbour has follow with the score 0.
 
     Sparse features are searched through an inverted index, which touches only rows that share a
     feature with the query; dense ones by blocked products. Nothing is approximated, so the cost
@@ -118,20 +120,25 @@ class NearestNeighbors(Ranker):
         return TopK._trusted(ids, similarity, len(self.row_weights_))
 
     def _predict_topk(self, X: Any, k: int) -> TopK:
+        return self._vote(X, k, None)
+
+    def _predict_allowed(self, X: Any, k: int, labels: LabelFilter) -> TopK:
+        return self._vote(X, k, labels.native())
+
+    def _vote(self, X: Any, k: int, labels: Any) -> TopK:
         self._check_params()
         ids, keys = self._search(scale_rows(X).rows, self.n_neighbors)
         if self.weights == "uniform":
             keys = np.ones_like(keys)
-        found, scores = core.vote(ids, keys, *self.labels_, k, n_threads(self.n_jobs))
+        found, scores = core.vote(ids, keys, *self.labels_, k, n_threads(self.n_jobs), labels)
         return TopK._trusted(found, scores, self.labels_[3])
 
-    def predict_proba_topk(self, X: Any, k: int = 5) -> TopK:
-        """As ``predict_topk``: the weighted share of neighbours with a label estimates its
-        probability.
+    def _scores_are_probabilities(self) -> bool:
+        """The weighted share of neighbours with a label estimates its probability.
 
-        An estimate as coarse as there are neighbours, and not calibrated.
+        As coarse as there are neighbours; ``calibrate`` makes it better.
         """
-        return self.predict_topk(X, k)
+        return True
 
     def _search(self, queries: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
         threads = n_threads(self.n_jobs)

@@ -7,14 +7,16 @@ from typing import Any
 import numpy as np
 
 from longtail import persist
-from longtail.base import Ranker
+from longtail._native import core
+from longtail.calibrate.ranker import ProbabilityRanker
+from longtail.data.label_filter import LabelFilter
 from longtail.data.topk import TopK
 from longtail.exceptions import ModelFormatError
 
 __all__ = ["Popularity"]
 
 
-class Popularity(Ranker):
+class Popularity(ProbabilityRanker):
     """Ranks labels by how often they occur, whatever the features are.
 
     The score of label j is its prior, ``(1/n) sum_i Y[i, j]``: the share of training rows that have
@@ -41,9 +43,23 @@ class Popularity(Ranker):
         rows = np.zeros(X.shape[0], dtype=np.intp)
         return best[rows]
 
-    def predict_proba_topk(self, X: Any, k: int = 5) -> TopK:
-        """As ``predict_topk``: the prior is a label's probability when nothing else is known."""
-        return self.predict_topk(X, k)
+    def _predict_allowed(self, X: Any, k: int, labels: LabelFilter) -> TopK:
+        if labels.shared:
+            return self._best(labels.allowed(0, 1), k)[np.zeros(X.shape[0], dtype=np.intp)]
+        parts = [self._best(labels.allowed(*block), k) for block in labels.blocks()]
+        if not parts:
+            return self._predict_topk(X, k)
+        ids = np.concatenate([part.indices for part in parts])
+        scores = np.concatenate([part.scores for part in parts])
+        return TopK._trusted(ids, scores, self.n_labels_)
+
+    def _best(self, allowed: np.ndarray, k: int) -> TopK:
+        ids, scores = core.topk_dense(np.where(allowed, self.prior_, np.float32(-np.inf)), k, 1)
+        ids[scores == -np.inf] = -1
+        return TopK._trusted(ids, scores, self.n_labels_)
+
+    def _scores_are_probabilities(self) -> bool:
+        return True  # the prior is a label's probability when nothing else is known
 
     def _get_state(self) -> persist.State:
         state = super()._get_state()

@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 
 from longtail import persist
+from longtail._native import core
 from longtail._validation import as_features, as_k, as_labels, as_seed
-from longtail.base import Ranker
+from longtail.calibrate.ranker import ProbabilityRanker
 from longtail.coded.estimators import code_estimator, from_part
 from longtail.codes import NeighborCode, SVDCode
+from longtail.data.label_filter import LabelFilter
 from longtail.data.topk import TopK
 from longtail.deep import Network
 from longtail.exceptions import ModelFormatError
@@ -19,10 +21,11 @@ from longtail.metrics import precision_at_k
 __all__ = ["DECLARE"]
 
 COMPRESSIONS = {"svd": SVDCode, "neighbors": NeighborCode}
+_CHUNK = 1 << 24  # scores held at a time under a label filter
 _OWN = ("n_components", "recovery", "n_neighbors", "weights", "n_probes", "n_jobs")
 
 
-class DECLARE(Ranker):
+class DECLARE(ProbabilityRanker):
     """Compressed labels and recovery (Bornstein et al. 2024): c outputs instead of L.
 
     The label matrix is compressed to ``Z = Y V_c`` (n, c) by a truncated SVD; a regressor h learns
@@ -121,6 +124,20 @@ class DECLARE(Ranker):
 
     def _predict_topk(self, X: Any, k: int) -> TopK:
         return self._decode(self._codes(X), k)
+
+    def _predict_allowed(self, X: Any, k: int, labels: LabelFilter) -> TopK:
+        """Allowed labels that no neighbour has come last among those of score 0."""
+        codes = self._codes(X)
+        ids = np.empty((len(codes), k), np.int32)
+        scores = np.empty((len(codes), k), np.float32)
+        step = max(1, _CHUNK // self.n_labels_)
+        for begin in range(0, len(codes), step):
+            part = slice(begin, min(begin + step, len(codes)))
+            full = self._decode(codes[part], self.n_labels_).to_csr().toarray()
+            full = np.where(labels.allowed(part.start, part.stop), full, -np.inf)
+            ids[part], scores[part] = core.topk_dense(full.astype(np.float32), k, 1)
+        ids[scores == -np.inf] = -1
+        return TopK._trusted(ids, scores, self.n_labels_)
 
     def _decode(self, codes: np.ndarray, k: int) -> TopK:
         self.code_.set_params(**{name: getattr(self, name) for name in _OWN})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from longtail import persist
 from longtail._native import core, n_threads
 from longtail._validation import as_features, as_k, as_labels, as_seed
-from longtail.base import Ranker
+from longtail.calibrate.ranker import ProbabilityRanker
 from longtail.coded.estimators import bucket_estimator, from_part
 from longtail.codes import HashCode
 from longtail.data.topk import TopK
@@ -23,7 +23,7 @@ __all__ = ["MACH"]
 _CHUNK = 1 << 25  # bucket scores held at a time
 
 
-class MACH(Ranker):
+class MACH(ProbabilityRanker):
     """Merged averaged classifiers via hashing (Medini et al. 2019): O(log L) outputs.
 
     R hashes put the L labels into B buckets each. R independent classifiers learn which buckets
@@ -258,26 +258,17 @@ class MACH(Ranker):
             code.set_params(**options)
         return code  # type: ignore[no-any-return]
 
-    @property
-    def predict_proba_topk(self) -> Callable[..., TopK]:
-        """The k most probable labels: ``model.predict_proba_topk(X, k=5)``.
-
-        Only where the values of buckets are probabilities (a ``Network``, or a ``OneVsAll`` with
-        the logistic loss) and are averaged as such. A bucket is at least as likely as each of its
-        labels, so all but "unbiased" (here clipped to [0, 1]) err on the high side.
+    def _scores_are_probabilities(self) -> bool:
+        """Where the values of buckets are (a ``Network``, or a ``OneVsAll`` with the logistic loss)
+        and are averaged as such. A bucket is at least as likely as each of its labels, so all but
+        "unbiased" (here clipped to [0, 1]) err on the high side; ``calibrate`` puts that right.
         """
-        self._check_fitted()
         link = _link(next(iter(self.repetitions_.values())))
-        if link not in ("sigmoid", "softmax") or self.aggregation == "logits":
-            raise AttributeError(
-                "scores of this model are not probabilities: predict_proba_topk needs a Network or "
-                "OneVsAll(loss='logistic'), and an aggregation other than 'logits'"
-            )
-        return self._proba_topk
+        return link in ("sigmoid", "softmax") and self.aggregation != "logits"
 
-    def _proba_topk(self, X: Any, k: int = 5) -> TopK:
-        top = self.predict_topk(X, k)
-        if self.aggregation != "unbiased":
+    def _proba_topk(self, X: Any, k: int = 5, **how: Any) -> TopK:
+        top = super()._proba_topk(X, k, **how)
+        if self.calibrator_ is not None or self.aggregation != "unbiased":
             return top
         scores = np.where(top.indices >= 0, np.clip(top.scores, 0, 1), top.scores)
         ids = np.where(top.indices >= 0, top.indices, np.iinfo(np.int32).max)
@@ -304,6 +295,7 @@ class MACH(Ranker):
         self.__dict__.pop("_active_code", None)
         self.code_ = self.code_.with_labels(count, buckets)
         self.n_labels_ = self.code_.n_labels_
+        self.label_names_ = None  # the new ones have none
         return self
 
     def _resembling(self, X: Any, Y: Any) -> np.ndarray:

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from longtail import persist
 from longtail._native import n_threads
 from longtail._validation import as_features, as_k, as_labels, as_seed
-from longtail.base import Ranker
+from longtail.calibrate.ranker import ProbabilityRanker
 from longtail.codes.products import PackedRows, times_dense
 from longtail.data.topk import TopK
 from longtail.deep.schedule import SCHEDULES
@@ -24,7 +24,7 @@ __all__ = ["Network"]
 LOSSES = ("auto", "sigmoid", "softmax")
 
 
-class Network(Ranker):
+class Network(ProbabilityRanker):
     """A multilayer perceptron with one hidden layer, ``z = W2 relu(W1^T x + b1) + b2``.
 
     The "uncompressed network" that MACH and DECLARE are compared with, and the estimator behind

@@ -8,6 +8,8 @@ from typing import Any
 from longtail import persist
 from longtail._validation import as_k
 from longtail.base import Ranker
+from longtail.calibrate.ranker import ProbabilityRanker
+from longtail.data.label_filter import LabelFilter
 from longtail.data.topk import TopK
 from longtail.ensemble.combine import RULES, combine
 from longtail.exceptions import ModelFormatError
@@ -16,7 +18,7 @@ from longtail.models import from_state
 __all__ = ["Ensemble"]
 
 
-class Ensemble(Ranker):
+class Ensemble(ProbabilityRanker):
     """Rankers of the same labels, combined by a rule (``longtail.ensemble.combine``).
 
     Trees of different seeds make different mistakes, so three of them beat one; PECOS and
@@ -75,9 +77,17 @@ class Ensemble(Ranker):
         return self
 
     def _predict_topk(self, X: Any, k: int) -> TopK:
+        wanted = self._wanted(k)
+        return combine([model._predict_topk(X, wanted) for model in self.members_], k, self.rule)
+
+    def _predict_allowed(self, X: Any, k: int, labels: LabelFilter) -> TopK:
+        wanted = self._wanted(k)
+        tops = [model._predict_allowed(X, wanted, labels) for model in self.members_]
+        return combine(tops, k, self.rule)
+
+    def _wanted(self, k: int) -> int:
         self._check_params()
-        wanted = min(max(k, self.candidates), self.n_labels_)
-        return combine([model.predict_topk(X, wanted) for model in self.members_], k, self.rule)
+        return min(max(k, self.candidates), self.n_labels_)
 
     def _get_state(self) -> persist.State:
         state = super()._get_state()

@@ -8,11 +8,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail import persist
+from longtail._native import core, csr_args
+from longtail.exceptions import ModelFormatError
 
-__all__ = ["Layer"]
+__all__ = ["PRECISIONS", "Layer"]
 
 # Name → dtype of every array; cpp/kernels/chunk_layer.h tells what each holds.
-_ARRAYS = {
+_STRUCTURE = {
     "parent_chunks": np.int64,
     "chunk_children": np.int64,
     "feature_ptr": np.int64,
@@ -23,9 +25,15 @@ _ARRAYS = {
     "features": np.int32,
     "entry_ptr": np.uint32,
     "child": np.uint16,
-    "value": np.float32,
     "bias": np.float32,
 }
+# What weights are held in, by precision; bf16 is the upper half of a float32.
+PRECISIONS: dict[str, dict[str, Any]] = {
+    "float32": {"value": np.float32},
+    "bf16": {"value_bf16": np.uint16},
+    "int8": {"value_int8": np.int8, "step": np.float32},
+}
+_OFFSETS = ("chunk_children", "feature_ptr", "entry_base", "bucket_ptr")
 
 
 class Layer:
@@ -38,6 +46,20 @@ class Layer:
     def __init__(self, arrays: dict[str, np.ndarray]) -> None:
         self.arrays = arrays
 
+    @classmethod
+    def from_csr(
+        cls, weights: sp.csr_matrix, bias: np.ndarray, child_ptr: np.ndarray, n_threads: int = 1
+    ) -> Layer:
+        """Weights (n_children, n_features) and biases; ``child_ptr`` cuts children by parent."""
+        return cls(
+            core.build_layer(
+                *csr_args(weights),
+                np.ascontiguousarray(bias, np.float32),
+                np.ascontiguousarray(child_ptr, np.int64),
+                n_threads,
+            )
+        )
+
     @property
     def n_children(self) -> int:
         return len(self.arrays["bias"])
@@ -45,29 +67,111 @@ class Layer:
     @property
     def n_weights(self) -> int:
         """Weights kept, without the biases."""
-        return len(self.arrays["value"])
+        return len(self.arrays["child"])
+
+    @property
+    def precision(self) -> str:
+        """ "float32", "bf16" or "int8"."""
+        return next(name for name, arrays in PRECISIONS.items() if set(arrays) <= set(self.arrays))
 
     @property
     def nbytes(self) -> int:
         return sum(array.nbytes for array in self.arrays.values())
 
+    @property
+    def child_ptr(self) -> np.ndarray:
+        """int64 (n_parents + 1): the consecutive children of each parent."""
+        return np.asarray(self.arrays["chunk_children"][self.arrays["parent_chunks"]])
+
+    def chunk_entries(self, chunk: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Feature, child (counted from the chunk's first) and weight (float32) of every entry."""
+        a = self.arrays
+        low, high = a["feature_ptr"][chunk : chunk + 2]
+        base, end = a["entry_base"][chunk : chunk + 2]
+        offsets = a["entry_ptr"][low + chunk : high + chunk + 1].astype(np.int64)
+        counts: Any = np.diff(offsets)
+        child = a["child"][base:end]
+        if "value_int8" in a:
+            steps = a["step"][a["chunk_children"][chunk] + child.astype(np.int64)]
+            value = a["value_int8"][base:end] * steps
+        elif "value_bf16" in a:
+            value = (a["value_bf16"][base:end].astype(np.uint32) << 16).view(np.float32)
+        else:
+            value = a["value"][base:end]
+        return np.repeat(a["features"][low:high], counts), child, value
+
+    def weights(self, n_features: int) -> sp.csr_matrix:
+        """CSR (n_children, n_features) float32, without the biases."""
+        rows, columns, values = [], [], []
+        for chunk, first in enumerate(self.arrays["chunk_children"][:-1]):
+            feature, child, value = self.chunk_entries(chunk)
+            rows.append(child.astype(np.int32) + np.int32(first))
+            columns.append(feature)
+            values.append(value)
+        joined = [
+            np.concatenate(part) if part else np.zeros(0, dtype)
+            for part, dtype in ((rows, np.int32), (columns, np.int32), (values, np.float32))
+        ]
+        shape = (self.n_children, n_features)
+        return sp.coo_matrix((joined[2], (joined[0], joined[1])), shape=shape).tocsr()
+
     def to_csr(self, n_features: int) -> sp.csr_matrix:
         """Weights as a CSR matrix (n_children, n_features + 1); the last column is the bias."""
-        a = self.arrays
-        rows, columns = [], []
-        for chunk, first in enumerate(a["chunk_children"][:-1]):
-            low, high = a["feature_ptr"][chunk : chunk + 2]
-            offsets = a["entry_ptr"][low + chunk : high + chunk + 1].astype(np.int64)
-            counts: Any = np.diff(offsets)
-            columns.append(np.repeat(a["features"][low:high], counts))
-            base, end = a["entry_base"][chunk : chunk + 2]
-            rows.append(a["child"][base:end].astype(np.int64) + first)
-        used = np.flatnonzero(a["bias"])
-        row = np.concatenate([*rows, used])
-        column = np.concatenate([*columns, np.full(len(used), n_features)])
-        value = np.concatenate([a["value"], a["bias"][used]])
-        shape = (self.n_children, n_features + 1)
-        return sp.coo_matrix((value, (row, column)), shape=shape).tocsr()
+        bias = sp.csr_matrix(self.arrays["bias"][:, None])
+        return sp.hstack([self.weights(n_features), bias], format="csr")
+
+    def with_precision(self, precision: str) -> Layer:
+        """The same weights, rounded to the nearest that ``precision`` can hold.
+
+        int8 counts steps of a label's own size, its largest weight over 127.
+        """
+        if precision == self.precision:
+            return self
+        chunks = range(len(self.arrays["chunk_children"]) - 1)
+        entries = [self.chunk_entries(chunk) for chunk in chunks]
+        firsts = self.arrays["chunk_children"]
+        none = np.zeros(0, np.float32)
+        value = np.concatenate([none, *(value for _, _, value in entries)])
+        arrays = {name: self.arrays[name] for name in _STRUCTURE}
+        if precision == "float32":
+            arrays["value"] = value
+        elif precision == "bf16":
+            bits = value.view(np.uint32)
+            even = (bits >> 16) & 1  # ties go to the even one
+            arrays["value_bf16"] = ((bits + np.uint32(0x7FFF) + even) >> 16).astype(np.uint16)
+        elif precision == "int8":
+            where = [np.zeros(0, np.int64)]
+            where += [child + firsts[chunk] for chunk, (_, child, _) in enumerate(entries)]
+            owner = np.concatenate(where)
+            largest = np.zeros(self.n_children, np.float32)
+            np.maximum.at(largest, owner, np.abs(value))
+            step = np.where(largest > 0, largest / 127, 1).astype(np.float32)
+            arrays["value_int8"] = np.rint(value / step[owner]).astype(np.int8)
+            arrays["step"] = step
+        else:
+            raise ValueError(f"precision must be one of {', '.join(PRECISIONS)}, got {precision!r}")
+        return Layer(arrays)
+
+    @classmethod
+    def join(cls, layers: list[Layer], child_ptr: np.ndarray) -> Layer:
+        """Layers of consecutive ranges of children as one, whose parents have ``child_ptr``.
+
+        Takes the arrays out of ``layers``.
+        """
+        if len(layers) == 1:
+            return layers[0]
+        arrays: dict[str, np.ndarray] = {}
+        for name in list(layers[0].arrays):
+            if name == "parent_chunks":
+                continue
+            pieces = [layer.arrays.pop(name) for layer in layers]  # never all of both in memory
+            if name in _OFFSETS:  # each begins with 0 and ends with the length of what it cuts
+                ends = np.cumsum([0, *(piece[-1] for piece in pieces)])
+                pieces = [piece[min(i, 1) :] + ends[i] for i, piece in enumerate(pieces)]
+            arrays[name] = np.concatenate(pieces)
+        chunks = np.searchsorted(arrays["chunk_children"], child_ptr)
+        arrays["parent_chunks"] = chunks.astype(np.int64)
+        return cls(arrays)
 
     def put_state(self, state: persist.State, prefix: str) -> None:
         for name, array in self.arrays.items():
@@ -75,12 +179,16 @@ class Layer:
 
     @classmethod
     def from_state(cls, state: persist.State, prefix: str) -> Layer:
-        return cls(
-            {
-                name: state.array(f"{prefix}_{name}", dtype, (None,))
-                for name, dtype in _ARRAYS.items()
-            }
-        )
+        for names in PRECISIONS.values():
+            if all(f"{prefix}_{name}" in state.arrays for name in names):
+                wanted = {**_STRUCTURE, **names}
+                return cls(
+                    {
+                        name: state.array(f"{prefix}_{name}", dtype, (None,))
+                        for name, dtype in wanted.items()
+                    }
+                )
+        raise ModelFormatError(f"array '{prefix}_value' is missing")
 
     def native(self) -> dict[str, Any]:
         return self.arrays

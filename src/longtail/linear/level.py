@@ -51,6 +51,7 @@ def train_level(
     *,
     seed: int,
     n_threads: int,
+    first_child: int = 0,
     batch_bytes: int = 1 << 30,
     progress: Progress = None,
 ) -> Layer:
@@ -91,6 +92,7 @@ def train_level(
         row_weight,
         **options.native(),
         seed=seed,
+        first_child=first_child,
         batch_bytes=batch_bytes,
         n_threads=n_threads,
         progress=progress,

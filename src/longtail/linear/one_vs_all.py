@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
@@ -9,13 +10,14 @@ import scipy.sparse as sp
 
 from longtail import persist
 from longtail._native import csr_args, n_threads
-from longtail._progress import Progress
 from longtail._validation import as_features, as_seed
+from longtail.data.label_filter import LabelFilter
 from longtail.data.topk import TopK
 from longtail.features.unit_rows import unit_rows
-from longtail.linear.level import LevelProblem, all_rows, as_weight, check_cost, train_level
+from longtail.linear.level import LevelProblem, all_rows, as_weight, check_cost
+from longtail.linear.memory import plan_memory
+from longtail.linear.parts import train_in_parts
 from longtail.linear.ranker import LinearRanker
-from longtail.solvers import SolverOptions
 
 __all__ = ["OneVsAll"]
 
@@ -45,6 +47,7 @@ class OneVsAll(LinearRanker):
     start : where Newton begins: "mean_separating" (as DiSMEC++), "zero", "negative_bias",
         "negative_mean"; the optimum is the same
     normalize : scale rows to unit length, before the bias is appended
+    memory_limit : bytes, or a text like "8GB", that training plans for (``longtail.linear.memory``)
     random_state, n_jobs : the same seed gives the same bits for any number of threads
 
     After ``fit``: ``layers_`` with the weights (``coef_`` as a CSR matrix), ``label_of_leaf_``.
@@ -61,7 +64,7 @@ class OneVsAll(LinearRanker):
         self,
         *,
         loss: str = "squared_hinge",
-        C: float = 1.0,
+        C: float = 0.5,
         positive_weight: Any = 1.0,
         negative_weight: Any = 1.0,
         l1: float = 0.0,
@@ -75,6 +78,7 @@ class OneVsAll(LinearRanker):
         prune_budget: float | None = None,
         start: str = "mean_separating",
         normalize: bool = True,
+        memory_limit: int | float | str | None = None,
         random_state: Any = 0,
         n_jobs: int | None = None,
     ) -> None:
@@ -93,29 +97,36 @@ class OneVsAll(LinearRanker):
         self.prune_budget = prune_budget
         self.start = start
         self.normalize = normalize
+        self.memory_limit = memory_limit
         self.random_state = random_state
         self.n_jobs = n_jobs
 
     post_processor = "noop"
 
+    def fit(
+        self,
+        X: Any,
+        Y: Any,
+        *,
+        sample_weight: Any = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+    ) -> Any:
+        """Learns from features ``X`` (n, d) and labels ``Y`` (n, L).
+
+        ``sample_weight`` (n,) multiplies the cost of every row. ``checkpoint``: a folder for
+        finished parts; a training that was cut short, called again with the same folder, data and
+        parameters, goes on from there.
+        """
+        return self._fit_with(X, Y, sample_weight, checkpoint)
+
     def _fit(self, X: Any, Y: Any) -> None:
-        options = SolverOptions(
-            loss=self.loss,
-            solver=self.solver,
-            tolerance=self.tolerance,
-            max_iter=self.max_iter,
-            bias=self.bias,
-            threshold=self.threshold,
-            regularize_bias=self.regularize_bias,
-            l1=self.l1,
-            smoothing=self.smoothing,
-            prune_budget=self.prune_budget,
-            start=self.start,
-        )
+        options = self._options()
         check_cost(self.C)
         threads = n_threads(self.n_jobs)
         seed = as_seed(self.random_state)
+        memory = plan_memory(self.memory_limit, X, Y)
         X = sp.csr_matrix(X) if not sp.issparse(X) else X
+        checkpoint = self._checkpoint(X, Y)
         if self.normalize:
             X = unit_rows(X, threads)
         # Labels of like frequency share a block of 16: they need about the same number of passes.
@@ -127,11 +138,19 @@ class OneVsAll(LinearRanker):
             positives=_sorted_csc(Y)[:, order],
             positive_cost=self.C * _ordered(self.positive_weight, order, "positive_weight"),
             negative_cost=self.C * _ordered(self.negative_weight, order, "negative_weight"),
+            row_weight=self._row_weight,
         )
-        with Progress("OneVsAll") as progress:
-            layer = train_level(
-                X, problem, options, seed=seed, n_threads=threads, progress=progress
-            )
+        layer = train_in_parts(
+            X,
+            problem,
+            options,
+            name="labels",
+            seed=seed,
+            n_threads=threads,
+            batch_bytes=memory.batch_bytes,
+            checkpoint=checkpoint,
+            what="OneVsAll",
+        )
         self._set_layers([layer], order)
 
     def _get_state(self) -> persist.State:
@@ -143,6 +162,9 @@ class OneVsAll(LinearRanker):
 
     def _predict_topk(self, X: Any, k: int) -> TopK:
         return self._search(X, k, [])
+
+    def _predict_allowed(self, X: Any, k: int, labels: LabelFilter) -> TopK:
+        return self._search(X, k, [], labels)
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Scores of all labels, (n, L) float32: ``w_j.x + b_j``. For few labels or few rows."""

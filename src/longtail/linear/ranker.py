@@ -6,22 +6,31 @@ tree without inner nodes: a single layer below the root.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import fields
+from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 
 from longtail import persist
-from longtail._native import core, csr_args, n_threads
+from longtail._native import core, csr_args, n_threads, native_info
 from longtail._validation import as_k
-from longtail.base import Ranker
+from longtail.calibrate.ranker import ProbabilityRanker
+from longtail.data.label_filter import LabelFilter
 from longtail.data.topk import TopK
 from longtail.exceptions import ModelFormatError
+from longtail.linear.checkpoint import Checkpoint, fingerprint
+from longtail.linear.explaining import Explaining
 from longtail.linear.layer import Layer
+from longtail.linear.level import as_weight
 from longtail.linear.post_processing import post_processors
+from longtail.solvers import SolverOptions
 
 __all__ = ["LinearRanker", "beam_widths"]
+
+Self = TypeVar("Self", bound="LinearRanker")
 
 
 def beam_widths(beam: int | Sequence[int] | None, level_sizes: Sequence[int]) -> list[int]:
@@ -47,7 +56,7 @@ def beam_widths(beam: int | Sequence[int] | None, level_sizes: Sequence[int]) ->
     return [min(width, most) for width, most in zip(widths, inner, strict=True)]
 
 
-class LinearRanker(Ranker):
+class LinearRanker(Explaining, ProbabilityRanker):
     """Search over trained layers, saving and loading; subclasses train.
 
     After ``fit``: ``layers_`` (one ``Layer`` per level, root first), ``label_of_leaf_`` (L,) int32.
@@ -61,13 +70,60 @@ class LinearRanker(Ranker):
     n_jobs: int | None
     post_processor: str | Sequence[str]
 
-    def _search(self, X: Any, k: int, beams: list[int]) -> TopK:
+    _row_weight: np.ndarray | None = None  # both only while ``fit`` runs
+    _checkpoint_path: str | os.PathLike[str] | None = None
+
+    def _fit_with(self: Self, X: Any, Y: Any, sample_weight: Any, checkpoint: Any) -> Self:
+        """``Ranker.fit`` with what linear models take beside the data."""
+        if sample_weight is not None:
+            self._row_weight = as_weight(sample_weight, "sample_weight")
+            if self._row_weight.ndim != 1:
+                raise ValueError(
+                    f"sample_weight must be one number per row, got shape {self._row_weight.shape}"
+                )
+        self._checkpoint_path = checkpoint
+        try:
+            return super().fit(X, Y)
+        finally:
+            self.__dict__.pop("_row_weight", None)
+            self.__dict__.pop("_checkpoint_path", None)
+
+    def _checkpoint(self, X: Any, Y: sp.csr_matrix, *others: Any) -> Checkpoint | None:
+        """Where finished parts go, if ``fit`` was given a folder; checks that it is for this data
+        and these parameters.
+        """
+        if self._checkpoint_path is None:
+            return None
+        arrays: list[np.ndarray | None] = [self._row_weight]
+        for matrix in (X, Y, *others):
+            if sp.issparse(matrix):
+                arrays += [matrix.indptr, matrix.indices, matrix.data]
+            else:
+                arrays.append(None if matrix is None else np.asarray(matrix))
+        settings = self.get_params(deep=True)
+        for name in ("n_jobs", "tree__n_jobs", "beam", "post_processor"):
+            if name in ("n_jobs", "tree__n_jobs") or "man" not in str(settings.get("negatives")):
+                settings.pop(name, None)  # the weights do not depend on it
+        shapes = [list(X.shape), list(Y.shape)]
+        from longtail import __version__
+
+        about = {"version": __version__, "isa": native_info()["isa"], "params": settings}
+        problem = fingerprint(arrays, {**about, "shapes": shapes})
+        return Checkpoint(self._checkpoint_path, problem)
+
+    def _options(self) -> SolverOptions:
+        """The solver's options, which are parameters of the same names; refuses what is not one."""
+        names = (field.name for field in fields(SolverOptions))
+        return SolverOptions(**{name: vars(self)[name] for name in names if name in vars(self)})
+
+    def _search(self, X: Any, k: int, beams: list[int], labels: LabelFilter | None = None) -> TopK:
         threads = n_threads(self.n_jobs)
         searcher = self._searcher()
+        lists = None if labels is None else labels.native()
         if sp.issparse(X):
-            found = searcher.search_sparse(*csr_args(X), k, beams, self.normalize, threads)
+            found = searcher.search_sparse(*csr_args(X), k, beams, self.normalize, threads, lists)
         else:
-            found = searcher.search_dense(X, k, beams, self.normalize, threads)
+            found = searcher.search_dense(X, k, beams, self.normalize, threads, lists)
         ids, scores = found
         return TopK._trusted(ids, scores, self.n_labels_)
 

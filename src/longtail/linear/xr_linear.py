@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,17 +11,19 @@ import scipy.sparse as sp
 
 from longtail import persist
 from longtail._native import core, csr_args, n_threads
-from longtail._progress import Progress
 from longtail._validation import as_features, as_seed
+from longtail.data.label_filter import LabelFilter
 from longtail.data.topk import TopK
 from longtail.exceptions import ModelFormatError
 from longtail.features.unit_rows import unit_rows
+from longtail.linear.checkpoint import Checkpoint
 from longtail.linear.layer import Layer
-from longtail.linear.level import LevelProblem, all_rows, as_weight, check_cost, train_level
+from longtail.linear.level import LevelProblem, all_rows, as_weight, check_cost
+from longtail.linear.memory import MemoryPlan, plan_memory
 from longtail.linear.negatives import SCHEMES, parent_rows
+from longtail.linear.parts import train_in_parts
 from longtail.linear.post_processing import post_processors
 from longtail.linear.ranker import LinearRanker, beam_widths
-from longtail.solvers import SolverOptions
 from longtail.tree import LabelTree
 
 __all__ = ["XRLinear"]
@@ -48,10 +51,12 @@ class XRLinear(LinearRanker):
     cost_weights : weight of a positive by its relevance, the number of positive labels below the
         node: None, "counts", or "normalized" (XR-Transformer eq. 6: divided by the row's sum)
     negatives : "tfn", "man" or "tfn+man" (``longtail.linear.negatives``)
-    solver, tolerance, max_iter, bias, threshold : as in ``OneVsAll``
+    l1, smoothing, solver, tolerance, max_iter, bias, regularize_bias, threshold, prune_budget,
+        start : as in ``OneVsAll``
     beam : nodes kept per level, a number or one per level; None searches exactly
     post_processor : "l3-hinge" and its kin, for all levels or one name per level
     normalize : scale rows to unit length, before the bias is appended
+    memory_limit : bytes, or a text like "8GB", that training plans for (``longtail.linear.memory``)
     random_state, n_jobs : the same seed gives the same bits for any number of threads
 
     A probabilistic label tree is ``XRLinear(loss="logistic", post_processor="sigmoid")``; Parabel's
@@ -74,19 +79,25 @@ class XRLinear(LinearRanker):
         *,
         tree: LabelTree | None = None,
         loss: str = "squared_hinge",
-        C: float = 1.0,
+        C: float = 0.5,
         positive_weight: float = 1.0,
         negative_weight: float = 1.0,
         cost_weights: str | None = None,
         negatives: str = "tfn",
+        l1: float = 0.0,
+        smoothing: float = 0.1,
         solver: str = "auto",
         tolerance: float | None = None,
         max_iter: int = 100,
         bias: float = 1.0,
-        threshold: float = 0.1,
+        regularize_bias: bool = True,
+        threshold: float = 0.07,
+        prune_budget: float | None = None,
+        start: str = "mean_separating",
         beam: int | Sequence[int] | None = 10,
         post_processor: str | Sequence[str] = "l3-hinge",
         normalize: bool = True,
+        memory_limit: int | float | str | None = None,
         random_state: Any = 0,
         n_jobs: int | None = None,
     ) -> None:
@@ -97,27 +108,44 @@ class XRLinear(LinearRanker):
         self.negative_weight = negative_weight
         self.cost_weights = cost_weights
         self.negatives = negatives
+        self.l1 = l1
+        self.smoothing = smoothing
         self.solver = solver
         self.tolerance = tolerance
         self.max_iter = max_iter
         self.bias = bias
+        self.regularize_bias = regularize_bias
         self.threshold = threshold
+        self.prune_budget = prune_budget
+        self.start = start
         self.beam = beam
         self.post_processor = post_processor
         self.normalize = normalize
+        self.memory_limit = memory_limit
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, Y: Any, *, extra_rows: Any = None, label_features: Any = None) -> Any:
+    def fit(
+        self,
+        X: Any,
+        Y: Any,
+        *,
+        sample_weight: Any = None,
+        extra_rows: Any = None,
+        label_features: Any = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+    ) -> Any:
         """Learns from features ``X`` (n, d) and labels ``Y`` (n, L).
 
-        ``extra_rows``: sparse (n, L); an entry that is not zero makes the row one that the parents
-        of the label also train on, as negatives mined elsewhere. ``label_features``: sparse
-        (L, d'), for trees that use label texts.
+        ``sample_weight`` (n,) multiplies the cost of every row. ``extra_rows``: sparse (n, L); an
+        entry that is not zero makes the row one that the parents of the label also train on, as
+        negatives mined elsewhere. ``label_features``: sparse (L, d'), for trees that use label
+        texts. ``checkpoint``: a folder for finished parts; a training that was cut short, called
+        again with the same folder, data and parameters, goes on from there.
         """
         self._extra, self._label_features = extra_rows, label_features
         try:
-            return super().fit(X, Y)
+            return self._fit_with(X, Y, sample_weight, checkpoint)
         finally:
             del self._extra, self._label_features
 
@@ -125,13 +153,13 @@ class XRLinear(LinearRanker):
         self._check_params()
         threads = n_threads(self.n_jobs)
         seed = as_seed(self.random_state)
+        memory = plan_memory(self.memory_limit, X, Y)
         X = sp.csr_matrix(X) if not sp.issparse(X) else X
+        extra = None if self._extra is None else _extra_rows(self._extra, Y.shape)
+        checkpoint = self._checkpoint(X, Y, extra, self._label_features)
         if self.normalize:
             X = unit_rows(X, threads)
-        extra = None if self._extra is None else _extra_rows(self._extra, Y.shape)
-        tree = default_tree(Y.shape[1]) if self.tree is None else _copy(self.tree)
-        tree.set_params(random_state=seed & (2**63 - 1), n_jobs=self.n_jobs)
-        tree.fit(X, Y, label_features=self._label_features)
+        tree = self._fit_tree(X, Y, seed, memory, checkpoint)
         depth = len(tree.level_sizes_)
         post_processors(self.post_processor, depth)
         beam_widths(self.beam, tree.level_sizes_)
@@ -140,23 +168,43 @@ class XRLinear(LinearRanker):
         for t in range(depth):
             relevance = tree.node_labels(Y, t, value="sum").tocsc()
             relevance.sort_indices()
-            with Progress(f"XRLinear, level {t + 1} of {depth}") as progress:
-                layers.append(
-                    train_level(
-                        X,
-                        self._problem(parents, tree.child_ptr_[t], relevance, last=t + 1 == depth),
-                        self._options(),
-                        seed=(seed + t) % 2**64,
-                        n_threads=threads,
-                        progress=progress,
-                    )
+            layers.append(
+                train_in_parts(
+                    X,
+                    self._problem(parents, tree.child_ptr_[t], relevance, last=t + 1 == depth),
+                    self._options(),
+                    name=f"level{t}",
+                    seed=(seed + t) % 2**64,
+                    n_threads=threads,
+                    batch_bytes=memory.batch_bytes,
+                    checkpoint=checkpoint,
+                    what=f"XRLinear, level {t + 1} of {depth}",
                 )
+            )
             if t + 1 < depth:
                 reached = self._reached(X, layers, tree, threads)
                 wanted = None if extra is None else tree.node_labels(extra, t).tocsc()
                 parents = parent_rows(self.negatives, relevance, reached, wanted)
         self.tree_ = tree
         self._set_layers(layers, tree.label_of_leaf_)
+
+    def _fit_tree(
+        self, X: Any, Y: Any, seed: int, memory: MemoryPlan, checkpoint: Checkpoint | None
+    ) -> LabelTree:
+        saved = None if checkpoint is None else checkpoint.load("tree")
+        if saved is not None:
+            return LabelTree._from_state(saved)
+        if self.tree is None:
+            tree = default_tree(Y.shape[1], memory.features_per_label)
+        else:
+            tree = _copy(self.tree)
+            if self.memory_limit is not None and tree.max_features_per_label is None:
+                tree.set_params(max_features_per_label=memory.features_per_label)
+        tree.set_params(random_state=seed & (2**63 - 1), n_jobs=self.n_jobs)
+        tree.fit(X, Y, label_features=self._label_features)
+        if checkpoint is not None:
+            checkpoint.save("tree", tree._get_state())
+        return tree
 
     def _check_params(self) -> None:
         if self.negatives not in SCHEMES:
@@ -174,16 +222,6 @@ class XRLinear(LinearRanker):
             if as_weight(getattr(self, name), name).ndim:
                 raise ValueError(f"{name} must be one number: nodes are no labels")
         self._options()
-
-    def _options(self) -> SolverOptions:
-        return SolverOptions(
-            loss=self.loss,
-            solver=self.solver,
-            tolerance=self.tolerance,
-            max_iter=self.max_iter,
-            bias=self.bias,
-            threshold=self.threshold,
-        )
 
     def _problem(
         self, parents: sp.csc_matrix, child_ptr: np.ndarray, relevance: sp.csc_matrix, *, last: bool
@@ -207,6 +245,7 @@ class XRLinear(LinearRanker):
             relevance=weights,
             positive_cost=self.C * self.positive_weight,
             negative_cost=self.C * self.negative_weight,
+            row_weight=self._row_weight,
         )
 
     def _reached(
@@ -225,31 +264,51 @@ class XRLinear(LinearRanker):
         return TopK._trusted(ids, scores, tree.level_sizes_[depth - 1])
 
     def predict_topk(
-        self, X: Any, k: int = 5, *, beam: int | Sequence[int] | str | None = "default"
+        self,
+        X: Any,
+        k: int = 5,
+        *,
+        beam: int | Sequence[int] | str | None = "default",
+        include: Any = None,
+        exclude: Any = None,
     ) -> TopK:
         """The k best labels of each row, best first; equal scores go to the smaller label id.
 
         ``beam`` overrides the model's for this call; None searches every node, exactly.
+        ``include`` and ``exclude`` are allow and deny lists, as for every ranker. They act inside
+        the search: nodes with no allowed label below them are not kept, and the beam widens where
+        it must, so that k labels come back if k are allowed.
         """
         self._check_fitted()
         wanted: Any = self.beam if isinstance(beam, str) and beam == "default" else beam
-        beams = beam_widths(wanted, [layer.n_children for layer in self.layers_])
-        return self._rank(X, k, lambda queries, k: self._search(queries, k, beams))
+        beams = self._beams(wanted)
+        return self._rank(
+            X,
+            k,
+            lambda queries, k: self._search(queries, k, beams),
+            lambda queries, k, labels: self._search(queries, k, beams, labels),
+            include,
+            exclude,
+        )
 
-    @property
-    def predict_proba_topk(self) -> Callable[..., TopK]:
-        """The k most probable labels: ``model.predict_proba_topk(X, k=5)``.
+    def _predict_topk(self, X: Any, k: int) -> TopK:
+        return self._search(X, k, self._beams(self.beam))
 
-        Only where scores are probabilities: the logistic loss with the "sigmoid" post-processor (a
-        probabilistic label tree, in which the probability of a label is the product of the
-        conditional ones on its path).
-        """
-        if self.loss != "logistic" or self.post_processor != "sigmoid":
-            raise AttributeError(
-                "scores of this model are not probabilities: predict_proba_topk needs "
-                "loss='logistic' and post_processor='sigmoid'"
-            )
-        return self.predict_topk
+    def _predict_allowed(self, X: Any, k: int, labels: LabelFilter) -> TopK:
+        return self._search(X, k, self._beams(self.beam), labels)
+
+    def _beams(self, beam: Any) -> list[int]:
+        return beam_widths(beam, [layer.n_children for layer in self.layers_])
+
+    def _scores_are_probabilities(self) -> bool:
+        """In a probabilistic label tree: the product of the conditional ones on the path."""
+        return self.loss == "logistic" and self.post_processor == "sigmoid"
+
+    def _why_no_probabilities(self) -> str:
+        return (
+            "scores of this model are not probabilities: predict_proba_topk needs calibrate, or "
+            "loss='logistic' and post_processor='sigmoid'"
+        )
 
     def _get_state(self) -> persist.State:
         state = super()._get_state()
@@ -277,15 +336,20 @@ class XRLinear(LinearRanker):
         self.tree = None if state.meta.get("default_tree") else _copy(self.tree_)
 
 
-def default_tree(n_labels: int) -> LabelTree:
-    """A wide and shallow tree: clusters of about 700 labels, at most 64 children per inner node."""
+def default_tree(n_labels: int, features_per_label: int = 256) -> LabelTree:
+    """A wide and shallow tree: clusters of about 600 labels, at most 64 children per inner node.
+
+    Labels are clustered by their strongest features: as good a tree, in half the time.
+    """
     sizes: list[int] = []
-    wanted = n_labels / 700
-    while wanted > 1.5:
+    wanted = n_labels / 600
+    while wanted > 2:
         size = 2 ** max(1, round(np.log2(wanted)))
         sizes.insert(0, size)
         wanted = size / 48 if size > 64 else 0
-    return LabelTree(level_sizes=sizes) if sizes else LabelTree(leaf=n_labels)
+    if not sizes:
+        return LabelTree(leaf=n_labels)
+    return LabelTree(level_sizes=sizes, max_features_per_label=features_per_label)
 
 
 def _extra_rows(rows: Any, shape: tuple[int, int]) -> sp.csr_matrix:

@@ -14,7 +14,7 @@ One match serves many metrics::
 
 Where to look: ``ranking`` (P, R, F1, DCG, nDCG, abandonment, Hamming), ``propensity_scored``,
 ``label_wise`` (macro, coverage, confusion counts), ``micro``, ``bins`` (head to tail),
-``bootstrap`` (intervals), ``filters`` (filter pairs).
+``bootstrap`` (intervals), ``filters`` (filter pairs), ``calibration`` (probabilities).
 """
 
 from longtail.metrics.bins import (
@@ -24,6 +24,11 @@ from longtail.metrics.bins import (
     frequency_bins,
 )
 from longtail.metrics.bootstrap import Interval, bootstrap_interval, bootstrap_intervals
+from longtail.metrics.calibration import (
+    Reliability,
+    expected_calibration_error,
+    reliability,
+)
 from longtail.metrics.confusion import ConfusionCounts
 from longtail.metrics.filters import filter_predictions, filter_truth
 from longtail.metrics.label_wise import (
@@ -69,6 +74,7 @@ __all__ = [
     "Interval",
     "LabelBins",
     "Matches",
+    "Reliability",
     "Rows",
     "abandonment_at_k",
     "bootstrap_interval",
@@ -77,6 +83,7 @@ __all__ = [
     "contribution_by_bin",
     "coverage_at_k",
     "dcg_at_k",
+    "expected_calibration_error",
     "f1_at_k",
     "filter_predictions",
     "filter_truth",
@@ -102,4 +109,5 @@ __all__ = [
     "ps_precision_at_k",
     "ps_recall_at_k",
     "recall_at_k",
+    "reliability",
 ]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from longtail.report.calibration import reliability_chart
 from longtail.report.charts import Series, bar_chart, line_chart
 from longtail.report.slices import Bin
 from longtail.report.summary import Report
-from longtail.report.table import count_range
+from longtail.report.table import count_range, per_cent
 
 __all__ = ["section"]
 
@@ -38,6 +39,16 @@ def section(report: Report) -> str:
                 "The bars of one k add up to P@k.",
             ),
         ]
+    if report.calibration is not None:
+        found = report.calibration
+        figures.append(
+            _figure(
+                "Reliability",
+                reliability_chart(found),
+                f"Share of right answers over their probability, {len(found.counts)} bins of equal "
+                f"mass. Expected calibration error: {per_cent(found.error)} %.",
+            )
+        )
     return (
         '<section><h2>At a glance</h2><div class="charts">' + "".join(figures) + "</div></section>"
     )

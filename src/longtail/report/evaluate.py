@@ -13,6 +13,7 @@ from longtail._validation import as_labels, as_seed
 from longtail.metrics.propensity_scored import inverse_propensities
 from longtail.report import facts as data_facts
 from longtail.report import slices
+from longtail.report.calibration import measure_calibration
 from longtail.report.measure import as_ks, measure
 from longtail.report.summary import Report
 from longtail.report.trust import Known, notes
@@ -30,6 +31,7 @@ def evaluate(
     train_Y: Any = None,
     k: int | Sequence[int] = (1, 3, 5),
     filters: Any = None,
+    probabilities: bool = False,
     label_names: Sequence[str] | None = None,
     title: str = "Evaluation",
     n_bins: int = 5,
@@ -52,6 +54,8 @@ def evaluate(
     - ``k``: one or several cut-offs.
     - ``filters``: (m, 2) pairs of row and label that are removed from the answers before they are
       ranked; give more than ``max(k)`` answers a row then.
+    - ``probabilities``: scores of ``top`` are probabilities (``predict_proba_topk``); the report then
+      has their calibration error and a reliability plot, over the first ``max(k)`` answers.
     - ``label_names``: L names, for the lists of single labels.
     - ``n_bins``, ``n_resamples`` (0: no intervals), ``confidence``, ``random_state``, ``n_jobs``.
       Very large data gets fewer resamples (``settings`` records how many), and metrics over labels
@@ -132,6 +136,7 @@ def evaluate(
             **resamples,
             "random_state": int(random_state) if isinstance(random_state, Integral) else None,
         },
+        calibration=measure_calibration(matches, max(ks), bins) if probabilities else None,
     )
 
 

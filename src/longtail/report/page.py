@@ -37,6 +37,7 @@ def fragment(report: Report) -> str:
         drawings.section(report),
         page_tables.metrics(report),
         page_tables.bins(report),
+        page_tables.calibration(report),
         page_tables.labels(report),
         _provenance(report),
     )

@@ -11,7 +11,7 @@ from longtail.report.slices import Label
 from longtail.report.summary import Report
 from longtail.report.table import count_range, interval_name, per_cent, printable
 
-__all__ = ["bins", "interval", "labels", "metrics", "safe"]
+__all__ = ["bins", "calibration", "interval", "labels", "metrics", "safe"]
 
 
 def safe(text: object) -> str:
@@ -87,6 +87,33 @@ def bins(report: Report) -> str:
         f'<p class="hint">Labels by {source} frequency, in bins of about equal volume. In per '
         "cent: the bin's positives found, its labels answered rightly at least once, and what it "
         f"adds to precision.</p>{_table('Head to tail', _head(heads, extra), body)}</section>"
+    )
+
+
+def calibration(report: Report) -> str:
+    """Probabilities against hit rates, from head to tail."""
+    found = report.calibration
+    if found is None:
+        return ""
+    heads = ["labels", "pairs", "mean probability", "right", "calibration error"]
+    body = [
+        _row(
+            group.name,
+            heads,
+            (
+                f"{group.n_pairs:,}",
+                per_cent(group.proba),
+                per_cent(group.hit_rate),
+                per_cent(group.error),
+            ),
+            ["pairs"],
+        )
+        for group in found.groups
+    ]
+    return (
+        "<section><h2>Probabilities, head to tail</h2>"
+        f'<p class="hint">Of the first {found.k} answers, by label frequency. In per cent.</p>'
+        f"{_table('Probabilities', _head(heads, ['pairs']), body)}</section>"
     )
 
 

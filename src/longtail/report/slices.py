@@ -9,7 +9,7 @@ import numpy as np
 
 from longtail.metrics import ConfusionCounts, LabelBins, Matches, contribution_by_bin
 
-__all__ = ["Bin", "Label", "by_bin", "most_missed", "most_overpredicted"]
+__all__ = ["Bin", "Label", "bin_name", "by_bin", "most_missed", "most_overpredicted"]
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def by_bin(matches: Matches, bins: LabelBins, ks: tuple[int, ...]) -> tuple[Bin,
     used = [b for b in range(n_bins) if bins.n_labels[b]]
     return tuple(
         Bin(
-            name=_bin_name(place, len(used)),
+            name=bin_name(place, len(used)),
             n_labels=int(bins.n_labels[b]),
             n_present=int(present[b]),
             min_count=int(bins.min_count[b]),
@@ -70,7 +70,8 @@ def by_bin(matches: Matches, bins: LabelBins, ks: tuple[int, ...]) -> tuple[Bin,
     )
 
 
-def _bin_name(place: int, n: int) -> str:
+def bin_name(place: int, n: int) -> str:
+    """What the bin at this place of n is called."""
     if place == 0:
         return "head" if n > 1 else "all"
     return "tail" if place == n - 1 else str(place + 1)

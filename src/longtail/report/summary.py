@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from longtail.report.calibration import Calibration
 from longtail.report.facts import Facts
 from longtail.report.measure import Measurement
 from longtail.report.slices import Bin, Label
@@ -22,7 +23,8 @@ class Report:
     ``metrics`` maps names such as ``P@1`` to a ``Measurement``; ``report["P@1"]`` is its value.
     ``bins`` go from head to tail; ``missed`` and ``overpredicted`` list single labels;
     ``propensity`` holds the constants behind propensity-scored numbers; ``warnings`` what not to
-    trust; ``settings`` how the intervals and bins were made.
+    trust; ``settings`` how the intervals and bins were made; ``calibration`` how far the scores can
+    be trusted as probabilities, where they were said to be some.
     """
 
     title: str
@@ -35,6 +37,7 @@ class Report:
     propensity: dict[str, Any] | None
     warnings: tuple[Note, ...]
     settings: dict[str, Any]
+    calibration: Calibration | None = None
 
     def __getitem__(self, name: str) -> float:
         try:
@@ -74,6 +77,7 @@ class Report:
             },
             "data": _plain(asdict(self.facts)),
             "propensity": self.propensity,
+            "calibration": None if self.calibration is None else _plain(asdict(self.calibration)),
             "warnings": [_plain(asdict(note)) for note in self.warnings],
             "settings": dict(self.settings),
         }

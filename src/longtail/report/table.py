@@ -26,7 +26,7 @@ _JOINERS = "\u200c\u200d"
 
 def text(report: Report) -> str:
     """The whole report, at most about 100 columns wide for three values of k."""
-    parts = [_head(report), _metrics(report), _bins(report)]
+    parts = [_head(report), _metrics(report), _bins(report), _calibration(report)]
     if report.warnings:
         parts.append(_warnings(report))
     return "\n\n".join(part for part in parts if part)
@@ -108,6 +108,21 @@ def _bins(report: Report) -> str:
             ]
         )
     heading = f"Head to tail: labels by {source} frequency, in bins of about equal volume"
+    return heading + "\n" + align(rows)
+
+
+def _calibration(report: Report) -> str:
+    found = report.calibration
+    if found is None:
+        return ""
+    rows = [["", "pairs", "mean probability", "right", "calibration error"]]
+    for group in found.groups:
+        values = (group.proba, group.hit_rate, group.error)
+        rows.append([f"  {group.name}", f"{group.n_pairs:,}", *(per_cent(v) for v in values)])
+    heading = (
+        f"Probabilities of the first {found.k} answers: expected calibration error "
+        f"{per_cent(found.error)} over {found.n_pairs:,} pairs"
+    )
     return heading + "\n" + align(rows)
 
 

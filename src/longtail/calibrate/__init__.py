@@ -1,0 +1,25 @@
+"""From scores to probabilities.
+
+A ranker's score orders labels; how often a label with that score is right, only held-out rows can
+tell. A calibrator is a rising function from scores to probabilities fitted on them: ``Platt``,
+``Beta`` or ``Isotonic``, chosen by held-out log-loss (``choose``). Being rising, it changes no
+ranking. ``ProbabilityRanker`` is what rankers inherit: ``calibrate`` and ``predict_proba_topk``.
+"""
+
+from longtail.calibrate.beta import Beta
+from longtail.calibrate.calibrator import Calibrator, log_loss
+from longtail.calibrate.choose import Choice, choose
+from longtail.calibrate.isotonic import Isotonic
+from longtail.calibrate.platt import Platt
+from longtail.calibrate.ranker import ProbabilityRanker
+
+__all__ = [
+    "Beta",
+    "Calibrator",
+    "Choice",
+    "Isotonic",
+    "Platt",
+    "ProbabilityRanker",
+    "choose",
+    "log_loss",
+]

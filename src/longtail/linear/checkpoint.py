@@ -1,0 +1,74 @@
+"""Finished parts of a training, on disk, so that a run that was cut short goes on where it was.
+
+A folder with one saved part per directory (``longtail.persist``: whole or absent) and
+``problem.json``, the fingerprint of what is being trained. Parts hold bits, so a resumed training
+ends with the weights of one that was never interrupted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from longtail import persist
+
+__all__ = ["Checkpoint", "fingerprint"]
+
+_BLOCK = 1 << 24
+
+
+class Checkpoint:
+    """Parts by name under ``path``, which is made if it does not exist.
+
+    Refuses a folder that holds another training (other data, parameters or version), or anything
+    else.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], problem: str) -> None:
+        self.path = Path(path)
+        self.path.mkdir(parents=True, exist_ok=True)
+        note = self.path / "problem.json"
+        if note.exists():
+            held = json.loads(note.read_text()).get("fingerprint")
+            if held != problem:
+                raise ValueError(
+                    f"{self.path} holds parts of another training (other data, parameters or "
+                    "version): name another folder, or delete this one"
+                )
+            return
+        if any(not entry.name.startswith(".") for entry in self.path.iterdir()):
+            raise ValueError(f"{self.path} is not empty and holds no training: name another folder")
+        draft = self.path / f".problem-{os.getpid()}"
+        draft.write_text(json.dumps({"fingerprint": problem}))
+        os.replace(draft, note)
+
+    def load(self, name: str) -> persist.State | None:
+        """The part saved as ``name``, every byte checked, or None."""
+        try:
+            return persist.load(self.path / name, mmap=False, verify=True)
+        except FileNotFoundError:
+            return None
+
+    def save(self, name: str, state: persist.State) -> None:
+        persist.save(self.path / name, state, overwrite=True)
+
+
+def fingerprint(arrays: Iterable[np.ndarray | None], settings: dict[str, Any]) -> str:
+    """Digest of everything the weights depend on; arrays are read in blocks."""
+    digest = hashlib.blake2b(json.dumps(settings, sort_keys=True, default=repr).encode())
+    for array in arrays:
+        if array is None:
+            digest.update(b"none")
+            continue
+        digest.update(f"{array.dtype.str}{array.shape}".encode())
+        flat = array.reshape(-1)
+        step = max(1, _BLOCK // max(array.itemsize, 1))
+        for begin in range(0, flat.size, step):
+            digest.update(np.ascontiguousarray(flat[begin : begin + step]).data)
+    return digest.hexdigest()

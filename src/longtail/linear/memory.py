@@ -1,0 +1,88 @@
+"""How training keeps to a ``memory_limit``.
+
+What is in memory when ``fit`` begins (the interpreter, X, Y) is given; on top come the rows scaled
+to unit length, the labels of each level, the features that labels are clustered by, and the model.
+What is left is shared out: label features may be cut to their largest entries, and rows are
+gathered for as many tree nodes at a time as fit.
+"""
+
+from __future__ import annotations
+
+import re
+import resource
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+import scipy.sparse as sp
+
+__all__ = ["MemoryPlan", "as_bytes", "plan_memory", "resident_bytes"]
+
+_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
+_UNITS.update({f"{unit}i": 1024**power for power, unit in enumerate("kmgt", start=1)})
+_BATCH = 1 << 30
+_FEATURES = 256
+
+
+@dataclass(frozen=True)
+class MemoryPlan:
+    """``batch_bytes`` of gathered rows at a time; at most ``features_per_label`` for clustering."""
+
+    batch_bytes: int = _BATCH
+    features_per_label: int = _FEATURES
+
+
+def as_bytes(limit: int | float | str) -> int:
+    """A number of bytes, or a text like "8GB", "500 MB" or "2GiB".
+
+    >>> as_bytes("1.5 GB"), as_bytes("2GiB") == 2 * 2**30
+    (1500000000, True)
+    """
+    if isinstance(limit, str):
+        match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?i?)b?\s*", limit.lower())
+        if not match or match[2] not in _UNITS:
+            raise ValueError(f'memory_limit must be bytes or a text like "8GB", got {limit!r}')
+        return int(float(match[1]) * _UNITS[match[2]])
+    if not 0 < limit < float("inf"):
+        raise ValueError(f"memory_limit must be positive and finite, got {limit}")
+    return int(limit)
+
+
+def resident_bytes() -> int:
+    """Memory this process occupies now; at most, where the system does not tell."""
+    try:
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1]) * resource.getpagesize()
+    except OSError:
+        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return int(most) * (1 if sys.platform == "darwin" else 1024)
+
+
+def plan_memory(
+    limit: int | float | str | None, X: Any, Y: sp.csr_matrix, *, in_use: int | None = None
+) -> MemoryPlan:
+    """Shares out what ``limit`` leaves; refuses one that training cannot keep, and says how much it
+    needs at least.
+    """
+    if limit is None:
+        return MemoryPlan()
+    total = as_bytes(limit)
+    in_use = resident_bytes() if in_use is None else in_use
+    n_labels = Y.shape[1]
+    entries = X.nnz if sp.issparse(X) else X.size
+    scaled = 4 * entries
+    levels = 40 * Y.nnz + 64 * n_labels  # labels of two levels by column, in both orders
+    model = 400 * n_labels  # about 60 weights a label; more are cut by the threshold
+    fixed = in_use + scaled + levels + model
+    # An entry, its copy while it is sorted, and the clusters'. How many features are kept decides
+    # the tree, so it follows from the limit and the data alone, not from what else is in memory.
+    per_feature = 20 * n_labels
+    features = min(_FEATURES, max(16, int(total / 4 / per_feature)))
+    least_batch = 1 << 24
+    needed = fixed + per_feature * features + 3 * least_batch
+    if total < needed:
+        raise ValueError(
+            f"memory_limit={limit!r} is too small: {in_use / 1e9:.2f} GB are in use now, and "
+            f"training needs {needed / 1e9:.2f} GB at least"
+        )
+    return MemoryPlan(min(_BATCH, max(least_batch, (total - fixed) // 6)), features)

@@ -1,0 +1,151 @@
+"""Training a level in parts: ranges of its children, each one call to the core.
+
+A part is a range of parents with all their children or, where one parent has very many, a range of
+its children; ranges end where chunks end (``cpp/kernels/chunk_layer.h``). Seeds belong to blocks of
+siblings, not to calls, so parts put together are the level trained at once, bit by bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from longtail import persist
+from longtail._progress import Progress
+from longtail.linear.checkpoint import Checkpoint
+from longtail.linear.layer import Layer
+from longtail.linear.level import LevelProblem, train_level
+from longtail.solvers import SolverOptions
+
+__all__ = ["Part", "plan_parts", "train_in_parts"]
+
+CHUNK = 4096  # children; kMaxChunk of the core
+_MOST_PARTS = 64  # per level: so much is lost at most when a run is cut short
+
+
+@dataclass(frozen=True)
+class Part:
+    """Children ``first .. last`` of the parents ``top .. bottom`` (ends excluded)."""
+
+    top: int
+    bottom: int
+    first: int
+    last: int
+
+
+def plan_parts(
+    problem: LevelProblem, row_nnz: np.ndarray, n_parts: int = _MOST_PARTS
+) -> list[Part]:
+    """About ``n_parts`` ranges of equal work: children times entries of their parent's rows.
+
+    A part holds whole parents, or chunks of a single large one.
+    """
+    pieces = list(_pieces(problem, row_nnz))
+    share = sum(work for _, work in pieces) / max(n_parts, 1)
+    parts: list[Part] = []
+    load = share
+    for piece, work in pieces:
+        last = parts[-1] if parts else None
+        if last is not None and load < share and _join(last, piece, problem.child_ptr):
+            parts[-1] = Part(last.top, piece.bottom, last.first, piece.last)
+            load += work
+        else:
+            parts.append(piece)
+            load = work
+    return parts
+
+
+def _pieces(problem: LevelProblem, row_nnz: np.ndarray) -> Iterator[tuple[Part, float]]:
+    """Whole parents, or chunks of those with more children than a chunk, and the work of each."""
+    rows = problem.parents
+    before = np.concatenate([[0], np.cumsum(row_nnz[rows.indices], dtype=np.int64)])
+    entries = np.diff(before[rows.indptr])
+    for parent, (first, end) in enumerate(pairwise(problem.child_ptr.tolist())):
+        for begin in range(first, max(end, first + 1), CHUNK):
+            last = min(begin + CHUNK, end)
+            yield Part(parent, parent + 1, begin, last), (last - begin) * (entries[parent] + 1.0)
+
+
+def _join(part: Part, piece: Part, child_ptr: np.ndarray) -> bool:
+    if part.bottom == piece.bottom:
+        return True
+    return bool(part.first == child_ptr[part.top] and piece.last == child_ptr[piece.bottom])
+
+
+def train_in_parts(
+    X: sp.csr_matrix,
+    problem: LevelProblem,
+    options: SolverOptions,
+    *,
+    name: str,
+    seed: int,
+    n_threads: int,
+    batch_bytes: int,
+    checkpoint: Checkpoint | None,
+    what: str,
+) -> Layer:
+    """The layer of a level; with a ``checkpoint``, parts found there are not trained again."""
+    n_children = int(problem.child_ptr[-1])
+    with Progress(what) as progress:
+        if checkpoint is None:
+            return train_level(
+                X,
+                problem,
+                options,
+                seed=seed,
+                n_threads=n_threads,
+                batch_bytes=batch_bytes,
+                progress=progress,
+            )
+        layers = []
+        for part in plan_parts(problem, np.diff(X.indptr)):
+            label = f"{name}-{part.first}"
+            saved = checkpoint.load(label)
+            if saved is None:
+                layer = train_level(
+                    X,
+                    cut(problem, part),
+                    options,
+                    seed=seed,
+                    first_child=part.first,
+                    n_threads=n_threads,
+                    batch_bytes=batch_bytes,
+                    progress=_shifted(progress, part, n_children),
+                )
+                saved = persist.State("linear-part", {})
+                layer.put_state(saved, "layer")
+                checkpoint.save(label, saved)
+            else:
+                layer = Layer.from_state(saved, "layer")
+            layers.append(layer)
+    return Layer.join(layers, np.asarray(problem.child_ptr))
+
+
+def cut(problem: LevelProblem, part: Part) -> LevelProblem:
+    """The part of a level as a level of its own."""
+    parents, positives = problem.parents, problem.positives
+    begin, end = (int(positives.indptr[child]) for child in (part.first, part.last))
+
+    def of_child(value: Any) -> Any:
+        return value if np.ndim(value) == 0 else np.asarray(value)[part.first : part.last]
+
+    inner = np.clip(problem.child_ptr[part.top : part.bottom + 1], part.first, part.last)
+    relevance = problem.relevance
+    return replace(
+        problem,
+        parents=parents[:, part.top : part.bottom],
+        child_ptr=inner - part.first,
+        positives=positives[:, part.first : part.last],
+        relevance=None if relevance is None else relevance[begin:end],
+        positive_cost=of_child(problem.positive_cost),
+        negative_cost=of_child(problem.negative_cost),
+    )
+
+
+def _shifted(progress: Progress, part: Part, total: int) -> Any:
+    return lambda done, _: progress(part.first + done, total)

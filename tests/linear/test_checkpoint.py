@@ -1,0 +1,129 @@
+"""A training cut short goes on from its last part, and ends with the same bits."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from linear_cases import make_rows
+
+import longtail as lt
+from longtail.linear.level import LevelProblem, all_rows
+from longtail.linear.parts import plan_parts
+
+MAKERS = {
+    "XRLinear": lambda: lt.XRLinear(tree=lt.LabelTree(level_sizes=[3, 9])),
+    "XRLinear(man)": lambda: lt.XRLinear(tree=lt.LabelTree(level_sizes=[9]), negatives="tfn+man"),
+    "OneVsAll": lt.OneVsAll,
+}
+
+
+def same(first: Any, second: Any) -> bool:
+    return len(first.layers_) == len(second.layers_) and all(
+        np.array_equal(a.arrays[name], b.arrays[name])
+        for a, b in zip(first.layers_, second.layers_, strict=True)
+        for name in a.arrays
+    )
+
+
+@pytest.mark.parametrize("maker", MAKERS)
+def test_parts_together_are_the_whole(maker: str, tmp_path: Path) -> None:
+    X, Y = make_rows(n=200, n_labels=60)
+    whole = MAKERS[maker]().fit(X, Y)
+    in_parts = MAKERS[maker]().fit(X, Y, checkpoint=tmp_path / "c")
+    assert same(whole, in_parts)
+    assert len(list((tmp_path / "c").iterdir())) >= 2
+    again = MAKERS[maker]().fit(X, Y, checkpoint=tmp_path / "c")
+    assert same(whole, again)
+
+
+def test_a_parent_with_very_many_children_is_cut_at_chunks(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    n_labels = 10_000
+    X = rng.random((40, 6), dtype=np.float32)
+    Y = [[int(label)] for label in rng.integers(0, n_labels, 40)]
+    Y[0].append(n_labels - 1)
+    whole = lt.OneVsAll(max_iter=3).fit(X, Y)
+    in_parts = lt.OneVsAll(max_iter=3).fit(X, Y, checkpoint=tmp_path / "c")
+    saved = sorted(path.name for path in (tmp_path / "c").glob("labels-*"))
+    assert saved == ["labels-0", "labels-4096", "labels-8192"]
+    assert same(whole, in_parts)
+
+
+@pytest.mark.parametrize("sizes", [[5], [0, 3, 0], [4096, 4097, 1], [9000], [1] * 200])
+@pytest.mark.parametrize("n_parts", [1, 3, 64])
+def test_parts_cover_every_child_once(sizes: list[int], n_parts: int) -> None:
+    child_ptr = np.concatenate([[0], np.cumsum(sizes)])
+    rows = all_rows(4)[:, [0] * len(sizes)].tocsc()
+    nothing = np.zeros(child_ptr[-1])
+    problem = LevelProblem(rows, child_ptr, nothing)  # type: ignore[arg-type]
+    found = plan_parts(problem, np.array([1, 2, 3, 4]), n_parts)
+    assert [part.first for part in found] == [0, *(part.last for part in found[:-1])]
+    assert found[-1].last == child_ptr[-1] and found[-1].bottom == len(sizes)
+    for part in found:
+        whole = part.first == child_ptr[part.top] and part.last == child_ptr[part.bottom]
+        assert whole or part.bottom == part.top + 1
+        assert whole or (part.first - child_ptr[part.top]) % 4096 == 0
+
+
+def test_a_folder_of_another_training_is_refused(tmp_path: Path) -> None:
+    X, Y = make_rows()
+    lt.OneVsAll().fit(X, Y, checkpoint=tmp_path / "c")
+    for other in (lt.OneVsAll(C=2.0), lt.OneVsAll(random_state=1), lt.XRLinear()):
+        with pytest.raises(ValueError, match="another training"):
+            other.fit(X, Y, checkpoint=tmp_path / "c")
+    with pytest.raises(ValueError, match="another training"):
+        lt.OneVsAll().fit(2 * X, Y, checkpoint=tmp_path / "c")
+    with pytest.raises(ValueError, match="another training"):
+        lt.OneVsAll().fit(X, Y, sample_weight=np.full(120, 2.0), checkpoint=tmp_path / "c")
+    lt.OneVsAll(n_jobs=2).fit(X, Y, checkpoint=tmp_path / "c")  # threads do not matter
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "letter.txt").write_text("dear")
+    with pytest.raises(ValueError, match="not empty"):
+        lt.OneVsAll().fit(X, Y, checkpoint=tmp_path / "full")
+
+
+def test_a_damaged_part_is_not_used(tmp_path: Path) -> None:
+    X, Y = make_rows()
+    lt.OneVsAll().fit(X, Y, checkpoint=tmp_path / "c")
+    (tmp_path / "c" / "labels-0" / "layer_value.npy").write_bytes(b"no")
+    with pytest.raises(lt.ModelFormatError, match="layer_value"):
+        lt.OneVsAll().fit(X, Y, checkpoint=tmp_path / "c")
+
+
+TRAINING = """
+import sys
+import longtail as lt
+data = lt.make_longtail(3000, 2000, 3000, random_state=0)
+model = lt.XRLinear(tree=lt.LabelTree(level_sizes=[40]), n_jobs=2)
+model.fit(data.train.X, data.train.Y, checkpoint=sys.argv[1])
+model.save(sys.argv[2], overwrite=True)
+print("done")
+"""
+
+
+def test_killed_at_random_moments(tmp_path: Path) -> None:
+    """kill -9 again and again, also while the model is saved; what comes out is always the same."""
+    command = [sys.executable, "-c", TRAINING]
+    subprocess.run([*command, tmp_path / "c0", tmp_path / "whole"], check=True)
+    whole = lt.load(tmp_path / "whole")
+    rng = np.random.default_rng(int(os.environ.get("LONGTAIL_KILL_SEED", "0")))
+    kills = int(os.environ.get("LONGTAIL_KILLS", "4"))
+    for kill in range(kills):
+        process = subprocess.Popen(
+            [*command, tmp_path / "c", tmp_path / "model"], stdout=subprocess.DEVNULL
+        )
+        time.sleep(float(rng.uniform(0.3, 2.0)))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        if (tmp_path / "model").exists():
+            assert same(whole, lt.load(tmp_path / "model", verify=True)), f"after kill {kill}"
+    subprocess.run([*command, tmp_path / "c", tmp_path / "model"], check=True)
+    assert same(whole, lt.load(tmp_path / "model", verify=True))
