@@ -230,7 +230,9 @@ ROWS = [
     ("MACH, minimum", "mach", "P min"),
     ("MACH, median", "mach", "P median"),
     ("one-vs-all, linear", "one-vs-all", "P"),
+    ("DECLARE, linear, inner products", "declare-linear", "P inner"),
     ("DECLARE, linear, cosine", "declare-linear", "P cosine"),
+    ("DECLARE, linear, through V", "declare-linear", "P labels"),
     ("DECLARE, linear, neighbour code, cosine", "declare-neighbors", "P cosine"),
     ("MACH, linear, logits", "mach-linear", "P logits"),
 ]
