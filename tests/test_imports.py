@@ -22,7 +22,7 @@ exceptions _native _validation _progress
 data persist
 base propensity losses metrics features tree solvers
 augment codes decide calibrate
-baselines linear coded deep
+baselines linear deep coded
 models ensemble distributed
 report audit tagger
 serve cli compat

@@ -174,7 +174,37 @@ class BeamSearcher {
     return search(queries, k, beams, n_threads, filter);
   }
 
+  // Raw scores of all children of the first layer, (n, n_children).
+  nb::object scores_sparse(Array1<int64_t> indptr, Array1<int32_t> indices, Array1<float> values, int64_t n_cols,
+                           bool normalize, int n_threads) {
+    Queries queries;
+    queries.normalize = normalize;
+    queries.sparse = csr_view(indptr, indices, values, n_cols);
+    return scores(queries, n_cols, n_threads);
+  }
+
+  nb::object scores_dense(Array2<float> matrix, bool normalize, int n_threads) {
+    Queries queries;
+    queries.normalize = normalize;
+    queries.dense = true;
+    queries.matrix = {static_cast<int64_t>(matrix.shape(0)), static_cast<int64_t>(matrix.shape(1)), matrix.data()};
+    return scores(queries, queries.matrix.n_cols, n_threads);
+  }
+
  private:
+  nb::object scores(const Queries& queries, int64_t n_cols, int n_threads) {
+    const ChunkLayerView& layer = model_.layers[0];
+    require(n_cols == layer.n_features, "queries have another width than the model");
+    std::vector<float> out(queries.n() * layer.n_children);
+    const Poll poll = poll_python(nb::none());
+    {
+      nb::gil_scoped_release nogil;
+      score_layer(layer, queries, n_threads, out.data(), poll);
+    }
+    return nb::cast(
+        to_numpy(std::move(out), {static_cast<size_t>(queries.n()), static_cast<size_t>(layer.n_children)}));
+  }
+
   template <class T>
   const T* keep(nb::dict layer, const char* name, int64_t& size) {
     auto array = nb::cast<Array1<T>>(layer[name]);
@@ -299,7 +329,9 @@ void bind_linear(nb::module_& m) {
            nb::arg("n_cols"), nb::arg("k"), nb::arg("beams"), nb::arg("normalize"), nb::arg("n_threads"),
            nb::arg("filter").none() = nb::none())
       .def("search_dense", &BeamSearcher::search_dense, nb::arg("matrix"), nb::arg("k"), nb::arg("beams"),
-           nb::arg("normalize"), nb::arg("n_threads"), nb::arg("filter").none() = nb::none());
+           nb::arg("normalize"), nb::arg("n_threads"), nb::arg("filter").none() = nb::none())
+      .def("scores_sparse", &BeamSearcher::scores_sparse)
+      .def("scores_dense", &BeamSearcher::scores_dense);
 }
 
 }  // namespace lt::bind

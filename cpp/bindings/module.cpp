@@ -3,6 +3,7 @@
 #include "kernels/dispatch.h"
 
 namespace lt::bind {
+void bind_codes(nb::module_& m);
 void bind_tfidf(nb::module_& m);
 void bind_metrics(nb::module_& m);
 void bind_synthetic(nb::module_& m);
@@ -21,6 +22,7 @@ NB_MODULE(_core, m) {
   m.def("active_isa", [] { return isa_name(active_isa()); });
   m.def("set_isa", [](const std::string& name) { set_isa(isa_from_name(name.c_str())); });
   m.def("resolve_threads", &resolve_threads);
+  lt::bind::bind_codes(m);
   lt::bind::bind_tfidf(m);
   lt::bind::bind_metrics(m);
   lt::bind::bind_synthetic(m);

@@ -339,4 +339,16 @@ bool beam_search(const SearchModel& model, const Queries& queries, const std::ve
   return done;
 }
 
+bool score_layer(const ChunkLayerView& layer, const Queries& queries, int n_threads, float* out, const Poll& poll) {
+  auto score = [&](int64_t begin, int64_t end, int) {
+    std::vector<double> scale(end - begin);
+    for (int64_t q = begin; q < end; ++q) scale[q - begin] = query_scale(queries, q);
+    for (int64_t chunk = 0; chunk < layer.n_chunks; ++chunk)
+      for (int64_t q = begin; q < end; ++q)
+        score_chunk(layer, chunk, queries, q, scale[q - begin],
+                    out + q * layer.n_children + layer.chunk_children[chunk]);
+  };
+  return parallel_blocks(queries.n(), kQueriesPerBlock, n_threads, score, poll);
+}
+
 }  // namespace lt

@@ -64,4 +64,7 @@ bool beam_search(const SearchModel& model, const Queries& queries, const std::ve
                  int n_threads, std::vector<ScratchPtr>& scratch, int32_t* ids, float* scores, const Poll& poll = {},
                  const TreeFilter* filter = nullptr);
 
+// Raw scores of all children of one layer, out: (n, n_children); no beam, no post-processor.
+bool score_layer(const ChunkLayerView& layer, const Queries& queries, int n_threads, float* out, const Poll& poll = {});
+
 }  // namespace lt

@@ -13,6 +13,7 @@ __version__ = "0.1.0"
 
 _HOME = {
     "BlockCoordinateAscent": "decide",
+    "DECLARE": "coded",
     "DataFormatError": "exceptions",
     "Dataset": "data",
     "DirectPropensity": "propensity",
@@ -21,9 +22,11 @@ _HOME = {
     "JainPropensity": "propensity",
     "JointPropensity": "propensity",
     "LabelTree": "tree",
+    "MACH": "coded",
     "MissingDependencyError": "exceptions",
     "ModelFormatError": "exceptions",
     "NearestNeighbors": "baselines",
+    "Network": "deep",
     "OneVsAll": "linear",
     "compact": "linear",
     "OnlineRule": "decide",
@@ -52,9 +55,12 @@ _HOME = {
 }
 _ROOMS = {
     "baselines",
+    "coded",
+    "codes",
     "calibrate",
     "data",
     "decide",
+    "deep",
     "ensemble",
     "exceptions",
     "features",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -21,14 +22,31 @@ class Case:
     make: Callable[..., Any]
 
 
+NETWORK = {"hidden": 8, "epochs": 3, "batch_size": 64, "learning_rate": 0.1, "dropout": 0.0}
+WITH_TORCH = [
+    Case("Network", lambda **p: lt.Network(**{**NETWORK, **p})),
+    Case(
+        "MACH(network)",
+        lambda **p: lt.MACH(
+            **{"estimator": lt.Network(**NETWORK), "n_buckets": 8, "n_repetitions": 2, **p}
+        ),
+    ),
+    Case(
+        "DECLARE(network)",
+        lambda **p: lt.DECLARE(**{"estimator": lt.Network(**NETWORK), "n_components": 8, **p}),
+    ),
+]
 CASES = [
     Case("OneVsAll", lt.OneVsAll),
     Case("XRLinear", lambda **p: lt.XRLinear(**{"tree": lt.LabelTree(leaf=4, branching=2), **p})),
     Case("Ensemble", lambda **p: lt.Ensemble(models=[lt.OneVsAll(), lt.NearestNeighbors()], **p)),
+    Case("MACH", lambda **p: lt.MACH(**{"estimator": "linear", **p})),
+    Case("DECLARE", lambda **p: lt.DECLARE(**{"estimator": "linear", "n_components": 8, **p})),
     Case("Popularity", lt.Popularity),
     Case("NearestNeighbors", lambda **p: lt.NearestNeighbors(**{"n_neighbors": 5, **p})),
     Case("NearestNeighbors(uniform)", lambda **p: lt.NearestNeighbors(weights="uniform", **p)),
     Case("NearestNeighbors(dot)", lambda **p: lt.NearestNeighbors(normalize=False, **p)),
+    *(WITH_TORCH if find_spec("torch") else []),
 ]
 
 

@@ -24,8 +24,23 @@ FOLDER = Path(__file__).with_name("golden")
 X = np.array([[2, 0, 1, 0], [0, 3, 0, 1], [1, 1, 0, 0], [0, 0, 4, 2], [1, 0, 0, 5]], np.float32)
 Y = [[0, 3], [1], [0, 1, 2], [], [3]]
 # Solvers sum fractions: the last bits of a weight depend on the instructions of the machine.
-EXACT = ("popularity", "nearest-neighbors-dense", "nearest-neighbors-sparse")
+EXACT = ("popularity", "network", "nearest-neighbors-dense", "nearest-neighbors-sparse")
 QUERIES = np.array([[1, 0, 0, 0], [0, 2, 0, 1], [0, 0, 0, 0], [1, 1, 1, 1]], np.float32)
+
+
+def network() -> lt.Network:
+    """With given weights: training needs torch, and its bits depend on the machine."""
+    out = lt.Network(hidden=2, normalize=False)
+    weights = {
+        "w1": np.array([[1, 0], [0, 1], [-1, 2], [1, 1]], np.float32),
+        "b1": np.array([0, -1], np.float32),
+        "w2": np.array([[1, 0], [0, 1], [1, 1], [2, -1]], np.float32),
+        "b2": np.array([0, 1, 0, -2], np.float32),
+    }
+    history = [{"epoch": 1, "seconds": 0.5, "validation": None}]
+    out._take(weights, history, 1)
+    out.n_features_in_, out.n_labels_ = 4, 4
+    return out
 
 
 def models() -> dict[str, Ranker]:
@@ -39,6 +54,9 @@ def models() -> dict[str, Ranker]:
         ).fit(sp.csr_matrix(X), Y),
         "one-vs-all": lt.OneVsAll().fit(X, Y),
         "xr-linear": xr_linear,
+        "mach": lt.MACH(n_buckets=3, n_repetitions=4, estimator="linear").fit(X, Y),
+        "declare": lt.DECLARE(n_components=3, n_neighbors=3, estimator="linear").fit(X, Y),
+        "network": network(),
         "ensemble": lt.Ensemble.of([xr_linear, lt.Popularity().fit(X, Y)]),
     }
 

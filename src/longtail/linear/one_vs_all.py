@@ -9,8 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail import persist
-from longtail._native import n_threads
-from longtail._validation import as_seed
+from longtail._native import csr_args, n_threads
+from longtail._validation import as_features, as_seed
 from longtail.data.label_filter import LabelFilter
 from longtail.data.topk import TopK
 from longtail.features.unit_rows import unit_rows
@@ -165,6 +165,17 @@ class OneVsAll(LinearRanker):
 
     def _predict_allowed(self, X: Any, k: int, labels: LabelFilter) -> TopK:
         return self._search(X, k, [], labels)
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Scores of all labels, (n, L) float32: ``w_j.x + b_j``. For few labels or few rows."""
+        self._check_fitted()
+        X = as_features(X, n_features=self.n_features_in_)
+        threads, searcher = n_threads(self.n_jobs), self._searcher()
+        if sp.issparse(X):
+            leaves = searcher.scores_sparse(*csr_args(X), self.normalize, threads)
+        else:
+            leaves = searcher.scores_dense(X, self.normalize, threads)
+        return np.ascontiguousarray(leaves[:, np.argsort(self.label_of_leaf_)])
 
     @property
     def coef_(self) -> sp.csr_matrix:

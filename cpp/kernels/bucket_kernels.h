@@ -1,0 +1,35 @@
+// The inner loops of bucket decoding, per instruction set. No standard containers here: see CMakeLists.txt.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/dispatch.h"
+
+namespace lt {
+
+// How a raw bucket score becomes the value that is aggregated.
+enum class Link : int32_t {
+  identity = 0,
+  sigmoid = 1,  // 1 / (1 + exp(-z))
+  hinge = 2,    // exp(-max(0, 1 - z)^2)
+  softmax = 3,  // exp(z_b) / sum over the buckets of the repetition
+};
+
+// How the R values of a label become one.
+enum class Aggregation : int32_t { sum = 0, min = 1, median = 2 };
+
+constexpr int64_t kMostMedian = 64;  // repetitions that the median is taken over
+
+struct BucketKernels {
+  // out[i] = link(in[i]); every value goes through the same instructions, wherever it stands. For softmax, the
+  // exponentials only, less `shift`.
+  void (*link)(const float* in, int64_t n, Link link, float shift, float* out);
+  // Bit q of hits[i] says whether the aggregated value of label i for query q reaches least[q].
+  // values: (R * B, 16), 16 queries side by side, aligned to 64 bytes; table: (n, R).
+  void (*scan)(const float* values, const int32_t* table, int64_t n, int64_t R, int64_t B, Aggregation aggregation,
+               const float* least, uint16_t* hits);
+};
+
+LT_DECLARE(BucketKernels, bucket_kernels)
+
+}  // namespace lt

@@ -1,0 +1,27 @@
+// Sparse matrix times dense matrix, row by row: a row's result depends on nothing but the row.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/dispatch.h"
+#include "kernels/parallel.h"
+#include "kernels/views.h"
+
+namespace lt {
+
+struct ProductKernels {
+  // out[j] += x * row[j]
+  void (*axpy)(float x, const float* row, int64_t n, float* out);
+};
+
+LT_DECLARE(ProductKernels, product_kernels)
+
+// out (n, c) = matrix (n, m) * dense (m, c) + bias (c) or zero if null; with `relu`, negative values become zero.
+bool sparse_product(const CsrView& matrix, const MatrixView<const float>& dense, const float* bias, bool relu,
+                    int n_threads, float* out, const Poll& poll = {});
+
+// The same for dense rows (n, m).
+bool dense_product(const MatrixView<const float>& matrix, const MatrixView<const float>& dense, const float* bias,
+                   bool relu, int n_threads, float* out, const Poll& poll = {});
+
+}  // namespace lt

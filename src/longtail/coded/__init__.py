@@ -1,0 +1,7 @@
+"""Coded models: fewer outputs than labels. A code (``longtail.codes``) in front of an estimator."""
+
+from longtail.coded.declare import DECLARE
+from longtail.coded.mach import MACH
+from longtail.coded.ridge import Ridge
+
+__all__ = ["DECLARE", "MACH", "Ridge"]

@@ -1,0 +1,197 @@
+"""``DECLARE``: labels projected on a few directions, regression, recovery by neighbours."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from longtail import persist
+from longtail._native import core
+from longtail._validation import as_features, as_k, as_labels, as_seed
+from longtail.calibrate.ranker import ProbabilityRanker
+from longtail.coded.estimators import code_estimator, from_part
+from longtail.codes import NeighborCode, SVDCode
+from longtail.data.label_filter import LabelFilter
+from longtail.data.topk import TopK
+from longtail.deep import Network
+from longtail.exceptions import ModelFormatError
+from longtail.metrics import precision_at_k
+
+__all__ = ["DECLARE"]
+
+COMPRESSIONS = {"svd": SVDCode, "neighbors": NeighborCode}
+_CHUNK = 1 << 24  # scores held at a time under a label filter
+_OWN = ("n_components", "recovery", "n_neighbors", "weights", "n_probes", "n_jobs")
+
+
+class DECLARE(ProbabilityRanker):
+    """Compressed labels and recovery (Bornstein et al. 2024): c outputs instead of L.
+
+    The label matrix is compressed to ``Z = Y V_c`` (n, c) by a truncated SVD; a regressor h learns
+    ``z = h(x)`` in the least-squares sense; labels come back from the training rows whose codes are
+    most similar to z (``longtail.codes.SVDCode`` has the formulas and the choices of recovery).
+
+    The network has c outputs, but the recovery keeps the codes and labels of all training rows
+    (or, with ``recovery="labels"``, a vector per label).
+
+    Parameters
+    ----------
+    n_components : c; None for 200, or the number of rows or labels if that is less
+    estimator : "linear" (``Ridge``), "network" (``longtail.Network``), or one of these with its
+        parameters; None for the network where torch is installed
+    compression : "svd", or "neighbors" for codes fitted to near rows (``NeighborCode``)
+    recovery : "inner" (the paper), "cosine" (the same vote without hubs; usually better) or
+        "labels" (through V; smallest)
+    n_neighbors, weights, n_probes : as in ``SVDCode``
+    n_pairs, n_steps : of "neighbors", as in ``NeighborCode``
+    random_state, n_jobs : the same seed gives the same bits for any number of threads
+
+    After ``fit``: ``code_`` (an ``SVDCode``), ``estimator_``.
+
+    Prefer it to ``MACH`` for the smallest network and the fastest training, where frequent labels
+    decide; what c directions cannot express, above all rare labels, no regressor brings back:
+    ``ceiling`` tells how much that is.
+
+    >>> import longtail as lt
+    >>> model = lt.DECLARE(n_components=2, n_neighbors=2, estimator="linear")
+    >>> model = model.fit([[1.0, 0.0], [0.0, 1.0], [1.0, 0.1]], [[0], [1], [0]])
+    >>> model.predict_topk([[0.9, 0.0]], k=1).indices
+    array([[0]], dtype=int32)
+    """
+
+    type_tag = "declare"
+
+    code_: SVDCode
+    estimator_: Any
+
+    def __init__(
+        self,
+        *,
+        n_components: int | None = None,
+        estimator: Any = None,
+        compression: str = "svd",
+        recovery: str = "inner",
+        n_neighbors: int = 25,
+        weights: str = "similarity",
+        n_probes: int | None = None,
+        n_pairs: int = 50,
+        n_steps: int = 10,
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.estimator = estimator
+        self.compression = compression
+        self.recovery = recovery
+        self.n_neighbors = n_neighbors
+        self.weights = weights
+        self.n_probes = n_probes
+        self.n_pairs = n_pairs
+        self.n_steps = n_steps
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _fit(self, X: Any, Y: Any) -> None:
+        if self.compression not in COMPRESSIONS:
+            raise ValueError(
+                f"compression must be one of {', '.join(COMPRESSIONS)}, got {self.compression!r}"
+            )
+        seed = as_seed(self.random_state)
+        regressor = code_estimator(self.estimator)
+        options = {name: getattr(self, name) for name in _OWN}
+        if self.compression == "neighbors":
+            options.update(n_pairs=self.n_pairs, n_steps=self.n_steps)
+        code = COMPRESSIONS[self.compression](random_state=seed, **options).fit(Y)
+        regressor.set_params(n_jobs=self.n_jobs)
+        if isinstance(regressor, Network):
+            regressor.set_params(random_state=seed)
+            regressor.fit_targets(X, code.codes_)
+        else:
+            regressor.fit(X, code.codes_)
+        self.code_, self.estimator_ = code, regressor
+
+    def _codes(self, X: Any) -> np.ndarray:
+        self.estimator_.n_jobs = self.n_jobs
+        if isinstance(self.estimator_, Network):
+            return self.estimator_.decision_function(X)
+        return self.estimator_.predict(X)  # type: ignore[no-any-return]
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Predicted codes ``z = h(x)``, (n, c) float32."""
+        self._check_fitted()
+        return self._codes(as_features(X, n_features=self.n_features_in_))
+
+    def _predict_topk(self, X: Any, k: int) -> TopK:
+        return self._decode(self._codes(X), k)
+
+    def _predict_allowed(self, X: Any, k: int, labels: LabelFilter) -> TopK:
+        """Allowed labels that no neighbour has come last among those of score 0."""
+        codes = self._codes(X)
+        ids = np.empty((len(codes), k), np.int32)
+        scores = np.empty((len(codes), k), np.float32)
+        step = max(1, _CHUNK // self.n_labels_)
+        for begin in range(0, len(codes), step):
+            part = slice(begin, min(begin + step, len(codes)))
+            full = self._decode(codes[part], self.n_labels_).to_csr().toarray()
+            full = np.where(labels.allowed(part.start, part.stop), full, -np.inf)
+            ids[part], scores[part] = core.topk_dense(full.astype(np.float32), k, 1)
+        ids[scores == -np.inf] = -1
+        return TopK._trusted(ids, scores, self.n_labels_)
+
+    def _decode(self, codes: np.ndarray, k: int) -> TopK:
+        self.code_.set_params(**{name: getattr(self, name) for name in _OWN})
+        return self.code_.decode(codes, k)
+
+    def oracle_topk(self, Y: Any, k: int = 5) -> TopK:
+        """What the recovery makes of the true codes ``V_c^T y``: the answers of a perfect
+        regressor.
+        """
+        self._check_fitted()
+        return self._decode(self.code_.encode(Y), as_k(k))
+
+    def ceiling(self, Y: Any, k: int = 1) -> float:
+        """Precision at k of ``oracle_topk``: about the most that a regressor can reach."""
+        Y = as_labels(Y, n_labels=self.n_labels_)
+        return float(precision_at_k(Y, self.oracle_topk(Y, k), k=k))
+
+    def evaluate(self, X: Any, Y: Any, ks: tuple[int, ...] = (1, 3, 5)) -> dict[str, float]:
+        """Precision at each k, learned and with the true codes, side by side.
+
+        ``longtail.evaluate`` says more about the learned answers.
+        """
+        Y = as_labels(Y, n_labels=self.n_labels_)
+        top = self.predict_topk(X, max(ks))
+        oracle = self.oracle_topk(Y, max(ks))
+        out = {}
+        for k in ks:
+            out[f"precision@{k}"] = float(precision_at_k(Y, top, k=k))
+            out[f"oracle_precision@{k}"] = float(precision_at_k(Y, oracle, k=k))
+        return out
+
+    def _get_state(self) -> persist.State:
+        state = super()._get_state()
+        estimator = state.params.pop("estimator")
+        if hasattr(estimator, "get_params"):
+            params = estimator.get_params(deep=False)
+            state.parts["prototype"] = persist.State(estimator.type_tag, params)
+        elif estimator is None or isinstance(estimator, str):
+            state.meta["estimator"] = estimator
+        else:
+            raise TypeError(f"parameter estimator cannot be saved: {estimator!r}")
+        state.parts["code"] = self.code_._get_state()
+        state.parts["estimator"] = self.estimator_._get_state()
+        return state
+
+    def _set_state(self, state: persist.State) -> None:
+        super()._set_state(state)
+        self.estimator = state.meta.get("estimator")
+        if "prototype" in state.parts:
+            part = state.parts["prototype"]
+            tag = "network" if part.type == Network.type_tag else "linear"
+            self.estimator = type(code_estimator(tag))(**part.params)
+        code = {cls.type_tag: cls for cls in COMPRESSIONS.values()}[state.parts["code"].type]
+        self.code_ = code._from_state(state.parts["code"])
+        self.estimator_ = from_part(state.parts["estimator"])
+        if self.code_.n_labels_ != self.n_labels_:
+            raise ModelFormatError("the code has another number of labels than the model")

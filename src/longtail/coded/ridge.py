@@ -1,0 +1,135 @@
+"""``Ridge``: linear regression on many targets at once, from sparse features."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from longtail import persist
+from longtail._native import n_threads
+from longtail._progress import Progress
+from longtail._validation import as_features, as_k
+from longtail.base import Estimator
+from longtail.codes.products import times_dense
+from longtail.features.unit_rows import unit_rows
+
+__all__ = ["Ridge"]
+
+
+class Ridge(Estimator):
+    """``min_W |X W - T|_F^2 + l2 |W|_F^2`` for targets T (n, c), by conjugate gradients.
+
+    All c columns advance together, each with its own step length, through two products with X per
+    iteration; X stays sparse and its Gram matrix is never formed. A constant feature 1 is appended,
+    its weight regularised like the others.
+
+    Parameters
+    ----------
+    l2 : weight of the penalty
+    tolerance, max_iter : stop when every column's residual is below this share of its right-hand
+        side, or after so many iterations
+    normalize : scale rows to unit length, before the constant is appended
+    n_jobs : threads; the result does not depend on them
+
+    After ``fit``: ``coef_`` (d, c) float32, ``intercept_`` (c,).
+
+    >>> model = Ridge(l2=1e-6, normalize=False).fit([[0.0], [1.0], [2.0]], [[1.0], [3.0], [5.0]])
+    >>> model.predict([[3.0]]).round(3)
+    array([[7.]], dtype=float32)
+    """
+
+    type_tag = "ridge"
+
+    coef_: np.ndarray
+    intercept_: np.ndarray
+
+    def __init__(
+        self,
+        *,
+        l2: float = 1.0,
+        tolerance: float = 1e-5,
+        max_iter: int = 200,
+        normalize: bool = True,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.l2 = l2
+        self.tolerance = tolerance
+        self.max_iter = max_iter
+        self.normalize = normalize
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, T: Any) -> Ridge:
+        """Learns to predict ``T`` (n, c) from ``X`` (n, d)."""
+        X, threads = as_features(X), n_threads(self.n_jobs)
+        T = np.ascontiguousarray(T, dtype=np.float32)
+        if T.ndim != 2 or len(T) != X.shape[0]:
+            raise ValueError(f"targets must have the shape ({X.shape[0]}, c), got {T.shape}")
+        if not 0 < self.l2 < np.inf:
+            raise ValueError(f"l2 must be positive and finite, got {self.l2}")
+        if not 0 < self.tolerance < 1:
+            raise ValueError(f"tolerance must lie between 0 and 1, got {self.tolerance}")
+        A = _with_constant(unit_rows(X, threads) if self.normalize else X)
+        weights = self._solve(A, T, threads)
+        self.coef_ = np.ascontiguousarray(weights[:-1])
+        self.intercept_ = np.ascontiguousarray(weights[-1])
+        return self
+
+    def _solve(self, A: sp.csr_matrix, T: np.ndarray, threads: int) -> np.ndarray:
+        At = A.T.tocsr()
+        At.sort_indices()
+        squares = np.asarray(A.multiply(A).sum(axis=0), dtype=np.float32).ravel()
+        preconditioner = (1 / (squares + np.float32(self.l2)))[:, None]
+        residual = times_dense(At, T, threads)
+        W = np.zeros_like(residual)
+        stop = (self.tolerance**2) * _dots(residual, residual)
+        step = preconditioner * residual
+        direction, size = step, _dots(residual, step)
+        with Progress("Ridge") as progress:
+            for i in range(as_k(self.max_iter, "max_iter")):
+                progress(i, int(self.max_iter))
+                if (_dots(residual, residual) <= stop).all():
+                    break
+                image = times_dense(At, times_dense(A, direction, threads), threads)
+                image += np.float32(self.l2) * direction
+                alpha = _ratio(size, _dots(direction, image))
+                W += alpha * direction
+                residual = residual - alpha * image
+                step = preconditioner * residual
+                before, size = size, _dots(residual, step)
+                direction = step + _ratio(size, before) * direction
+        return W
+
+    def predict(self, X: Any) -> np.ndarray:
+        """``X W + b``, (n, c) float32."""
+        self._check_fitted()
+        X, threads = as_features(X, n_features=len(self.coef_)), n_threads(self.n_jobs)
+        X = unit_rows(X, threads) if self.normalize else X
+        return times_dense(X, self.coef_, threads, bias=self.intercept_)
+
+    def _get_state(self) -> persist.State:
+        state = super()._get_state()
+        state.arrays.update(coef=self.coef_, intercept=self.intercept_)
+        return state
+
+    def _set_state(self, state: persist.State) -> None:
+        self.coef_ = state.array("coef", np.float32, (None, None))
+        self.intercept_ = state.array("intercept", np.float32, (self.coef_.shape[1],))
+
+
+def _with_constant(X: Any) -> sp.csr_matrix:
+    ones = sp.csr_matrix(np.ones((X.shape[0], 1), np.float32))
+    out = sp.hstack([sp.csr_matrix(X), ones], format="csr", dtype=np.float32)
+    out.sort_indices()
+    return out
+
+
+def _dots(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Column-wise inner products, summed in double precision."""
+    return np.einsum("ij,ij->j", a, b, dtype=np.float64)  # type: ignore[no-any-return]
+
+
+def _ratio(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """a / b, and 0 where a column has converged."""
+    return np.divide(a, b, out=np.zeros_like(a), where=b > 0).astype(np.float32)  # type: ignore[no-any-return]

@@ -1,0 +1,13 @@
+"""Codes: fewer outputs than labels.
+
+A code is learned from labels alone (``fit(Y)``), turns them into the targets of an estimator
+(``encode(Y)``), and turns what the estimator predicts back into ranked labels
+(``decode(scores, k)``). ``longtail.coded`` puts estimators behind them.
+"""
+
+from longtail.codes.hash_code import HashCode
+from longtail.codes.neighbor_code import NeighborCode
+from longtail.codes.svd_code import SVDCode
+from longtail.codes.truncated_svd import truncated_svd
+
+__all__ = ["HashCode", "NeighborCode", "SVDCode", "truncated_svd"]

@@ -1,0 +1,310 @@
+"""``Network``: one hidden layer between sparse features and all labels."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from longtail import persist
+from longtail._native import n_threads
+from longtail._validation import as_features, as_k, as_labels, as_seed
+from longtail.calibrate.ranker import ProbabilityRanker
+from longtail.codes.products import PackedRows, times_dense
+from longtail.data.topk import TopK
+from longtail.deep.schedule import SCHEDULES
+from longtail.exceptions import MissingDependencyError
+from longtail.features.unit_rows import unit_rows
+
+__all__ = ["Network"]
+
+LOSSES = ("auto", "sigmoid", "softmax")
+
+
+class Network(ProbabilityRanker):
+    """A multilayer perceptron with one hidden layer, ``z = W2 relu(W1^T x + b1) + b2``.
+
+    The "uncompressed network" that MACH and DECLARE are compared with, and the estimator behind
+    them. The first layer is a sum of embeddings, so a row costs as much as it has features;
+    training needs torch, answering does not.
+
+    Losses are summed over outputs and averaged over the rows of a batch
+    (``longtail.deep.step`` has the formulas); the optimiser is Adam, lazy in the first layer.
+    A share of the rows, ``validation``, is kept from training, and the epoch with the best mean of
+    precision at 1, 3 and 5 on them is what remains (of the smallest error, for regression).
+
+    Parameters
+    ----------
+    hidden : width of the hidden layer
+    loss : "sigmoid" (binary cross-entropy of every label), "softmax" (cross-entropy with the labels
+        of a row as a distribution), "auto": softmax where every row has exactly one label
+    epochs, patience : the most epochs; stop earlier after so many without improvement
+    batch_size, learning_rate, weight_decay : of Adam; the rate falls linearly to zero over the
+        epochs, and the decay is decoupled from the gradient
+    dropout : share of hidden values that are dropped in training
+    validation : share of the rows for early stopping; 0 trains all epochs on all rows
+    keep : prune to this many weights of the two layers (biases not counted) by magnitude; None for
+        all. ``schedule`` "gradual" or "one_shot", after ``warmup`` epochs. Storage stays dense
+    device : "cpu", "cuda", "cuda:1", …
+    precision : "float32", "bfloat16" (products only, and not on a CPU), "auto": bfloat16 on a GPU
+    checkpoint : a directory; training saves itself there after every epoch, and goes on from there
+        when it is started again with the same data and parameters
+    normalize : scale rows to unit length
+    random_state, n_jobs : on a CPU the same seed gives the same bits for any number of threads
+
+    After ``fit``: ``input_weights_`` (d, h), ``input_bias_`` (h,), ``output_weights_`` (L, h),
+    ``output_bias_`` (L,), ``history_`` (one record per epoch), ``best_epoch_``.
+
+    >>> import longtail as lt
+    >>> model = lt.Network(hidden=8, epochs=3)
+    >>> model.get_params()["hidden"]
+    8
+    """
+
+    type_tag = "network"
+
+    input_weights_: np.ndarray
+    input_bias_: np.ndarray
+    output_weights_: np.ndarray
+    output_bias_: np.ndarray
+    history_: list[dict[str, Any]]
+    best_epoch_: int
+
+    def __init__(
+        self,
+        *,
+        hidden: int = 256,
+        loss: str = "auto",
+        epochs: int = 20,
+        patience: int = 3,
+        batch_size: int = 256,
+        learning_rate: float = 1e-2,
+        weight_decay: float = 0.0,
+        dropout: float = 0.5,
+        validation: float = 0.1,
+        keep: int | None = None,
+        schedule: str = "gradual",
+        warmup: int = 1,
+        device: str = "cpu",
+        precision: str = "auto",
+        checkpoint: str | None = None,
+        normalize: bool = True,
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.hidden = hidden
+        self.loss = loss
+        self.epochs = epochs
+        self.patience = patience
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.weight_decay = weight_decay
+        self.dropout = dropout
+        self.validation = validation
+        self.keep = keep
+        self.schedule = schedule
+        self.warmup = warmup
+        self.device = device
+        self.precision = precision
+        self.checkpoint = checkpoint
+        self.normalize = normalize
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, Y: Any, *, after_epoch: Callable[..., None] | None = None) -> Any:
+        """Learns from features ``X`` (n, d) and labels ``Y`` (n, L).
+
+        ``after_epoch(epoch, seconds, network)`` is called with the network as it is after every
+        epoch, for curves; the time it takes is not counted.
+        """
+        self._after_epoch = after_epoch
+        try:
+            return super().fit(X, Y)
+        finally:
+            del self._after_epoch
+
+    def _fit(self, X: Any, Y: Any) -> None:
+        loss = self.loss
+        if loss not in LOSSES:
+            raise ValueError(f"loss must be one of {', '.join(LOSSES)}, got {loss!r}")
+        if loss == "auto":
+            single = (np.diff(Y.indptr) == 1).all() and (Y.data == 1).all()
+            loss = "softmax" if single else "sigmoid"
+        self._train(X, Y, loss, as_seed(self.random_state), None, self.epochs)
+
+    def fit_targets(self, X: Any, T: Any, *, after_epoch: Any = None) -> Network:
+        """Learns targets ``T`` (n, c) by least squares; ``decision_function`` predicts them."""
+        X = as_features(X)
+        T = np.ascontiguousarray(T, dtype=np.float32)
+        if T.ndim != 2 or len(T) != X.shape[0] or not T.size:
+            raise ValueError(f"targets must have the shape ({X.shape[0]}, c), got {T.shape}")
+        self._after_epoch = after_epoch
+        try:
+            self._train(X, T, "squared", as_seed(self.random_state), None, self.epochs)
+        finally:
+            del self._after_epoch
+        self.n_features_in_, self.n_labels_ = int(X.shape[1]), int(T.shape[1])
+        return self
+
+    def fine_tuned(self, X: Any, Y: Any, *, epochs: int = 1) -> Network:
+        """A copy trained for some more epochs on ``X`` and ``Y``, at a tenth of the learning rate
+        and without a validation split.
+        """
+        self._check_fitted()
+        X = as_features(X, n_features=self.n_features_in_)
+        Y = as_labels(Y, n_rows=X.shape[0], n_labels=self.n_labels_)
+        out = Network(**self.get_params(deep=False))
+        out._after_epoch = None
+        start = {
+            "w1": self.input_weights_,
+            "b1": self.input_bias_,
+            "w2": self.output_weights_,
+            "b2": self.output_bias_,
+        }
+        loss = "sigmoid" if self.loss == "auto" else self.loss
+        out._train(X, Y, loss, as_seed(self.random_state), start, as_k(epochs, "epochs"))
+        del out._after_epoch
+        out.n_features_in_, out.n_labels_ = self.n_features_in_, self.n_labels_
+        return out
+
+    def _train(self, X: Any, targets: Any, loss: str, seed: int, start: Any, epochs: int) -> None:
+        plan_arguments = self._checked(loss, seed, epochs)
+        try:
+            from longtail.deep.trainer import Plan, train
+        except ModuleNotFoundError as error:
+            if error.name != "torch":
+                raise
+            raise MissingDependencyError("torch", "deep", "training a network") from error
+        if start is not None:
+            rate = plan_arguments["learning_rate"] / 10
+            plan_arguments.update(validation=0.0, checkpoint=None, learning_rate=rate)
+        plan = Plan(**plan_arguments)
+        X = X if sp.issparse(X) else sp.csr_matrix(X)
+        if self.normalize:
+            X = unit_rows(X, plan.threads)
+        look, hook = self._after_epoch, None
+        if look is not None:
+
+            def hook(epoch: int, seconds: float, weights: dict[str, np.ndarray]) -> None:
+                now = Network(**self.get_params(deep=False))
+                now._take(weights, [], epoch)
+                now.n_features_in_, now.n_labels_ = X.shape[1], targets.shape[1]
+                look(epoch, seconds, now)
+
+        found = train(X, targets, plan, start=start, after_epoch=hook)
+        self._take(found.weights, found.history, found.best_epoch)
+
+    def _checked(self, loss: str, seed: int, epochs: int) -> dict[str, Any]:
+        for name in ("hidden", "epochs", "patience", "batch_size"):
+            as_k(getattr(self, name), name)
+        if self.keep is not None:
+            as_k(self.keep, "keep")
+        if self.schedule not in SCHEDULES:
+            raise ValueError(
+                f"schedule must be one of {', '.join(SCHEDULES)}, got {self.schedule!r}"
+            )
+        if not 0 < self.learning_rate < np.inf or not 0 <= self.weight_decay < np.inf:
+            raise ValueError("learning_rate must be positive and weight_decay not negative")
+        if not 0 <= self.dropout < 1 or not 0 <= self.validation < 1:
+            raise ValueError("dropout and validation are shares: they lie in [0, 1)")
+        if not isinstance(self.device, str):
+            raise TypeError(f"device must be a name such as 'cpu' or 'cuda', got {self.device!r}")
+        on_cpu = self.device == "cpu"
+        precision = self.precision
+        if precision == "auto":
+            precision = "float32" if on_cpu else "bfloat16"
+        if precision not in ("float32", "bfloat16") or (on_cpu and precision == "bfloat16"):
+            raise ValueError(
+                "precision must be 'auto', 'float32' or, on a GPU, 'bfloat16', "
+                f"got {self.precision!r} on {self.device}"
+            )
+        checkpoint = None if self.checkpoint is None else os.fspath(self.checkpoint)
+        return {
+            "loss": loss,
+            "hidden": int(self.hidden),
+            "epochs": epochs,
+            "batch_size": int(self.batch_size),
+            "learning_rate": float(self.learning_rate),
+            "weight_decay": float(self.weight_decay),
+            "dropout": float(self.dropout),
+            "validation": float(self.validation),
+            "patience": int(self.patience),
+            "keep": None if self.keep is None else int(self.keep),
+            "schedule": self.schedule,
+            "warmup": int(self.warmup),
+            "device": self.device,
+            "precision": precision,
+            "seed": seed,
+            "threads": n_threads(self.n_jobs),
+            "checkpoint": checkpoint,
+        }
+
+    def _take(
+        self, weights: dict[str, np.ndarray], history: list[dict[str, Any]], best_epoch: int
+    ) -> None:
+        self.__dict__.pop("_packed_outputs", None)
+        self.input_weights_, self.input_bias_ = weights["w1"], weights["b1"]
+        self.output_weights_, self.output_bias_ = weights["w2"], weights["b2"]
+        self.history_, self.best_epoch_ = history, best_epoch
+
+    @property
+    def n_parameters_(self) -> int:
+        """Weights and biases that are not zero."""
+        arrays = (self.input_weights_, self.input_bias_, self.output_weights_, self.output_bias_)
+        return int(sum(np.count_nonzero(array) for array in arrays))
+
+    def _hidden(self, X: Any, threads: int) -> np.ndarray:
+        X = unit_rows(X, threads) if self.normalize else X
+        return times_dense(X, self.input_weights_, threads, bias=self.input_bias_, relu=True)
+
+    def _outputs(self) -> PackedRows:
+        """Output weights in blocks of 16 labels, made on first use and not part of the state."""
+        packed = self.__dict__.get("_packed_outputs")
+        if packed is None:
+            packed = self.__dict__["_packed_outputs"] = PackedRows(self.output_weights_)
+        return packed  # type: ignore[no-any-return]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_packed_outputs"}
+
+    def _predict_topk(self, X: Any, k: int) -> TopK:
+        threads = n_threads(self.n_jobs)
+        ids, scores = self._outputs().top(
+            self._hidden(X, threads), k, threads, np.ascontiguousarray(self.output_bias_)
+        )
+        return TopK._trusted(ids, scores, self.n_labels_)
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """All outputs, (n, L) float32. For few outputs or few rows."""
+        self._check_fitted()
+        X = as_features(X, n_features=self.n_features_in_)
+        threads = n_threads(self.n_jobs)
+        bias = np.ascontiguousarray(self.output_bias_)
+        return self._outputs().products(self._hidden(X, threads), threads, bias)
+
+    def _get_state(self) -> persist.State:
+        state = super()._get_state()
+        state.arrays.update(
+            input_weights=self.input_weights_,
+            input_bias=self.input_bias_,
+            output_weights=self.output_weights_,
+            output_bias=self.output_bias_,
+        )
+        state.meta.update(history=self.history_, best_epoch=self.best_epoch_)
+        return state
+
+    def _set_state(self, state: persist.State) -> None:
+        super()._set_state(state)
+        d, L = self.n_features_in_, self.n_labels_
+        w1 = state.array("input_weights", np.float32, (d, None))
+        h = w1.shape[1]
+        weights = {
+            "w1": w1,
+            "b1": state.array("input_bias", np.float32, (h,)),
+            "w2": state.array("output_weights", np.float32, (L, h)),
+            "b2": state.array("output_bias", np.float32, (L,)),
+        }
+        self._take(weights, list(state.meta.get("history", [])), state.count("best_epoch"))

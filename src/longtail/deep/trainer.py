@@ -1,0 +1,306 @@
+"""The training loop: epochs, early stopping, pruning, checkpoints, progress."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+
+from longtail import persist
+from longtail._progress import Progress
+from longtail.deep.batches import SparseRows
+from longtail.deep.pruning import PRUNED, prune
+from longtail.deep.schedule import kept_after_epoch
+from longtail.deep.step import CHUNK, Adam, Moments, Parameters, hidden_layer, product, train_step
+from longtail.exceptions import ModelFormatError
+
+__all__ = ["Outcome", "Plan", "train"]
+
+KS = (1, 3, 5)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to train, and how. ``Network`` explains the fields of the same names."""
+
+    loss: str
+    hidden: int
+    epochs: int
+    batch_size: int
+    learning_rate: float
+    weight_decay: float
+    dropout: float
+    validation: float
+    patience: int
+    keep: int | None
+    schedule: str
+    warmup: int
+    device: str
+    precision: str
+    seed: int
+    threads: int
+    checkpoint: str | None = None
+
+
+@dataclass
+class Outcome:
+    """Trained arrays by name (NumPy), and one record per epoch: ``epoch``, ``seconds`` since the
+    start, ``validation`` (what early stopping watches, higher is better; None without a split).
+    """
+
+    weights: dict[str, np.ndarray]
+    history: list[dict[str, Any]]
+    best_epoch: int
+
+
+def train(
+    X: sp.csr_matrix,
+    targets: Any,
+    plan: Plan,
+    *,
+    start: dict[str, np.ndarray] | None = None,
+    after_epoch: Callable[[int, float, dict[str, np.ndarray]], None] | None = None,
+) -> Outcome:
+    """Trains on rows ``X`` and ``targets``: CSR labels, or a dense matrix for the squared loss.
+
+    ``start``: weights to begin with. ``after_epoch(epoch, seconds, weights)`` may look at the
+    network; the time it takes is not counted.
+    """
+    before = torch.get_num_threads()
+    if plan.device == "cpu":
+        torch.set_num_threads(min(plan.threads, os.cpu_count() or 1))
+    try:
+        with torch.no_grad():
+            return _Training(X, targets, plan, start).run(after_epoch)
+    finally:
+        torch.set_num_threads(before)
+
+
+class _Training:
+    def __init__(
+        self, X: Any, targets: Any, plan: Plan, start: dict[str, np.ndarray] | None
+    ) -> None:
+        self.plan, self.device = plan, torch.device(plan.device)
+        n, d = X.shape
+        order = np.random.default_rng([plan.seed, 0]).permutation(n)
+        n_valid = int(n * plan.validation)
+        self.valid, self.rows = order[:n_valid], np.sort(order[n_valid:])
+        self.X, self.raw_X, self.raw_targets = SparseRows(X, self.device), X, targets
+        self.labels: Any
+        if plan.loss == "squared":
+            self.labels = torch.tensor(np.asarray(targets, np.float32)).to(self.device)
+        else:
+            self.labels = SparseRows(targets, self.device)
+        arrays = _initial(d, targets, self.rows, plan) if start is None else start
+        self.parameters = Parameters(
+            {name: torch.tensor(array).to(self.device) for name, array in arrays.items()}
+        )
+        self.step = 0
+        self.history: list[dict[str, Any]] = []
+        self.best: dict[str, np.ndarray] | None = None
+        self.best_value, self.best_epoch = -np.inf, 0
+
+    def run(self, after_epoch: Any) -> Outcome:
+        plan, spent = self.plan, self._resume()
+        with Progress("Network") as progress:
+            for epoch in range(len(self.history) + 1, plan.epochs + 1):
+                if self._stopped():
+                    break
+                began = time.perf_counter()
+                self._epoch(epoch, progress)
+                self._prune(epoch)
+                if self.device.type == "cuda":
+                    torch.cuda.synchronize()
+                spent += time.perf_counter() - began
+                value = self._validate()
+                self.history.append({"epoch": epoch, "seconds": spent, "validation": value})
+                if after_epoch is not None:
+                    after_epoch(epoch, spent, self._arrays())
+                self._keep_best(epoch, value)
+                self._save(spent)
+        weights = self._arrays() if self.best is None else self.best
+        return Outcome(weights, self.history, self.best_epoch)
+
+    def _epoch(self, epoch: int, progress: Progress) -> None:
+        plan = self.plan
+        order = np.random.default_rng([plan.seed, 1, epoch]).permutation(self.rows)
+        rows = torch.tensor(order).to(self.device)
+        chance = torch.Generator(self.device)
+        chance.manual_seed(int(np.random.SeedSequence([plan.seed, 2, epoch]).generate_state(1)[0]))
+        total = -(-len(rows) // plan.batch_size)
+        low = plan.precision == "bfloat16"
+        for i in range(total):
+            progress((epoch - 1) * total + i, plan.epochs * total)
+            part = rows[i * plan.batch_size : (i + 1) * plan.batch_size]
+            mask = None
+            if plan.dropout > 0:
+                shape = (len(part), plan.hidden)
+                mask = torch.rand(shape, generator=chance, device=self.device) >= plan.dropout
+                mask = mask / (1 - plan.dropout)
+            targets = self.labels[part] if plan.loss == "squared" else self.labels.take(part)
+            self.step += 1
+            left = 1 - (self.step - 1) / (total * plan.epochs)  # the rate falls linearly to zero
+            adam = Adam(plan.learning_rate * left, plan.weight_decay)
+            train_step(
+                self.parameters,
+                self.X.take(part),
+                targets,
+                plan.loss,
+                adam,
+                self.step,
+                dropout_mask=mask,
+                low_precision=low,
+            )
+
+    def _prune(self, epoch: int) -> None:
+        plan = self.plan
+        if plan.keep is None:
+            return
+        total = sum(self.parameters.weights[name].numel() for name in PRUNED)
+        left = kept_after_epoch(plan.schedule, plan.keep, total, epoch, plan.warmup, plan.epochs)
+        if left < total:
+            prune(self.parameters, left)
+
+    def _validate(self) -> float | None:
+        """Minus the squared error, or the mean of precision at 1, 3 and 5."""
+        if not len(self.valid):
+            return None
+        total = 0.0
+        weights = self.parameters.weights
+        for begin in range(0, len(self.valid), 512):
+            part = self.valid[begin : begin + 512]
+            batch = self.X.take(torch.tensor(part).to(self.device))
+            h = hidden_layer(batch, weights)
+            z = torch.cat(
+                [
+                    product(h, weights["w2"][c : c + CHUNK].T) + weights["b2"][c : c + CHUNK]
+                    for c in range(0, len(weights["w2"]), CHUNK)
+                ],
+                dim=1,
+            )
+            if self.plan.loss == "squared":
+                total -= float(((z.cpu().numpy() - self.raw_targets[part]) ** 2).sum())
+            else:
+                total += _precision(z, self.raw_targets[part])
+        value = total / len(self.valid)
+        if not np.isfinite(value):
+            raise ValueError("training diverged: lower learning_rate")
+        return value
+
+    def _keep_best(self, epoch: int, value: float | None) -> None:
+        plan = self.plan
+        sparse_enough = plan.keep is None or self._left() <= plan.keep
+        if value is None or not sparse_enough:
+            self.best_epoch = epoch
+        elif value > self.best_value:
+            self.best_value, self.best_epoch = value, epoch
+            self.best = self._arrays()
+
+    def _left(self) -> int:
+        masks = self.parameters.masks
+        return sum(
+            int(masks[name].sum()) if name in masks else self.parameters.weights[name].numel()
+            for name in PRUNED
+        )
+
+    def _stopped(self) -> bool:
+        pruned = self.plan.keep is None or self._left() <= self.plan.keep
+        waited = len(self.history) - self.best_epoch
+        return pruned and self.best is not None and waited >= self.plan.patience
+
+    def _arrays(self) -> dict[str, np.ndarray]:
+        return {name: t.cpu().numpy().copy() for name, t in self.parameters.weights.items()}
+
+    def _fingerprint(self) -> dict[str, Any]:
+        """What a checkpoint must agree with: the plan, and the data."""
+        fields = {k: v for k, v in vars(self.plan).items() if k not in ("checkpoint", "threads")}
+        X = self.raw_X
+        sums = [float(X.data.sum(dtype=np.float64)), float(np.sum(self.raw_targets))]
+        return {**fields, "shape": list(X.shape), "nnz": int(X.nnz), "sums": sums}
+
+    def _save(self, spent: float) -> None:
+        if self.plan.checkpoint is None:
+            return
+        arrays = {}
+        for name, weights in self.parameters.weights.items():
+            moments = self.parameters.moments[name]
+            arrays[f"{name}"] = weights.cpu().numpy()
+            arrays[f"{name}_first"] = moments.first.cpu().numpy()
+            arrays[f"{name}_second"] = moments.second.cpu().numpy()
+        for name, mask in self.parameters.masks.items():
+            arrays[f"{name}_mask"] = mask.cpu().numpy()
+        for name, array in (self.best or {}).items():
+            arrays[f"best_{name}"] = array
+        meta = {
+            "fingerprint": self._fingerprint(),
+            "step": self.step,
+            "history": self.history,
+            "best": [self.best_value, self.best_epoch],
+            "spent": spent,
+        }
+        state = persist.State("network-checkpoint", {}, arrays, meta)
+        persist.save(self.plan.checkpoint, state, overwrite=True)
+
+    def _resume(self) -> float:
+        """Takes over a checkpoint if there is one; returns the seconds spent until then."""
+        path = self.plan.checkpoint
+        if path is None or not os.path.exists(path):
+            return 0.0
+        state = persist.load(path, mmap=False)
+        if state.type != "network-checkpoint" or state.meta["fingerprint"] != self._fingerprint():
+            raise ModelFormatError(
+                f"{path} is no checkpoint of this training (other data or parameters): "
+                "remove it, or name another"
+            )
+        arrays = {name: torch.tensor(a).to(self.device) for name, a in state.arrays.items()}
+        for name in self.parameters.weights:
+            self.parameters.weights[name] = arrays[name]
+            moments = Moments(arrays[f"{name}_first"], arrays[f"{name}_second"])
+            self.parameters.moments[name] = moments
+            if f"{name}_mask" in arrays:
+                self.parameters.masks[name] = arrays[f"{name}_mask"]
+        best = {k.removeprefix("best_"): v for k, v in state.arrays.items() if k[:5] == "best_"}
+        self.best = best or None
+        self.best_value, self.best_epoch = state.meta["best"]
+        self.step, self.history = state.meta["step"], list(state.meta["history"])
+        return float(state.meta["spent"])
+
+
+def _initial(d: int, targets: Any, rows: np.ndarray, plan: Plan) -> dict[str, np.ndarray]:
+    """Random weights, drawn by NumPy: the same on every device.
+
+    Rows of unit length give hidden values of unit variance. Outputs begin at the prior log odds of
+    their label, so that the first epochs need not learn which labels are rare.
+    """
+    rng = np.random.default_rng([plan.seed, 3])
+    outputs, h = targets.shape[1], plan.hidden
+    b2 = np.zeros(outputs, np.float32)
+    if plan.loss != "squared":
+        counts = np.asarray(targets[rows].sum(axis=0), dtype=np.float64).ravel()
+        share = (counts + 0.5) / (len(rows) + 1)
+        b2 = np.log(share / np.maximum(1 - share, 1e-6)).astype(np.float32)
+        if plan.loss == "softmax":
+            b2 = np.log(share).astype(np.float32)
+    else:
+        b2 = np.asarray(targets[rows], dtype=np.float64).mean(axis=0).astype(np.float32)
+    return {
+        "w1": rng.standard_normal((d, h), np.float32) * np.float32(0.1),
+        "b1": np.zeros(h, np.float32),
+        "w2": rng.standard_normal((outputs, h), np.float32) * np.float32(0.1 / np.sqrt(h)),
+        "b2": b2,
+    }
+
+
+def _precision(z: torch.Tensor, Y: sp.csr_matrix) -> float:
+    """Sum over rows of the mean precision at 1, 3 and 5."""
+    k = min(max(KS), z.shape[1])
+    ids = torch.topk(z, k, dim=1).indices.cpu().numpy()
+    rows = np.repeat(np.arange(len(ids)), k)
+    hits = np.asarray(Y[rows, ids.ravel()]).reshape(ids.shape)
+    return float(sum(hits[:, :j].sum() / j for j in KS) / len(KS))

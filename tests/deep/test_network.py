@@ -1,0 +1,242 @@
+"""The network: gradients against autograd, pruning, stopping, checkpoints, bits."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import longtail as lt
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+
+
+@pytest.fixture(scope="module")
+def data() -> Any:
+    return lt.make_longtail(n=1200, d=300, L=120, random_state=0)
+
+
+def small(**params: Any) -> lt.Network:
+    return lt.Network(**{"hidden": 32, "epochs": 4, "batch_size": 64, "n_jobs": 1, **params})
+
+
+def make_step(loss: str, seed: int = 0, outputs: int = 50) -> tuple[Any, ...]:
+    """A random network of 1100 outputs (more than a chunk) or fewer, and a batch for it."""
+    from longtail.deep.batches import SparseRows
+    from longtail.deep.step import Parameters
+
+    rng = np.random.default_rng(seed)
+    dense = sp.random(9, 30, 0.3, random_state=seed, dtype=np.float32).toarray()
+    dense[4] = 0  # a row without features
+    X = sp.csr_matrix(dense)
+    Y = (rng.random((9, outputs)) < 0.1).astype(np.float32)
+    Y[:, 0] = 1
+    cpu = torch.device("cpu")
+    weights = {
+        "w1": torch.tensor(rng.normal(0, 0.5, (30, 8)).astype(np.float32)),
+        "b1": torch.tensor(rng.normal(0, 0.1, 8).astype(np.float32)),
+        "w2": torch.tensor(rng.normal(0, 0.5, (outputs, 8)).astype(np.float32)),
+        "b2": torch.tensor(rng.normal(0, 0.1, outputs).astype(np.float32)),
+    }
+    rows = torch.arange(9)
+    targets = torch.tensor(Y) if loss == "squared" else SparseRows(Y, cpu).take(rows)
+    return Parameters(weights), SparseRows(X, cpu).take(rows), targets, X, Y
+
+
+@pytest.mark.parametrize("outputs", [50, 1100])
+@pytest.mark.parametrize("loss", ["sigmoid", "softmax", "squared"])
+def test_a_step_is_adam_on_the_gradient_of_autograd(loss: str, outputs: int) -> None:
+    from longtail.deep.step import Adam, train_step
+
+    parameters, batch, targets, X, Y = make_step(loss, outputs=outputs)
+    p = {k: v.clone().requires_grad_() for k, v in parameters.weights.items()}
+    x, y = torch.tensor(X.toarray()), torch.tensor(Y)
+    z = torch.relu(x @ p["w1"] + p["b1"]) @ p["w2"].T + p["b2"]
+    if loss == "sigmoid":
+        value = torch.nn.functional.binary_cross_entropy_with_logits(z, y, reduction="sum")
+    elif loss == "softmax":
+        share = y / y.sum(1, keepdim=True)
+        value = torch.nn.functional.cross_entropy(z, share, reduction="sum")
+    else:
+        value = 0.5 * ((z - y) ** 2).sum()
+    (value / 9).backward()
+    optimizer = torch.optim.Adam(p.values(), lr=0.01)
+    optimizer.step()
+    used = np.unique(X.indices)
+    with torch.no_grad():
+        train_step(parameters, batch, targets, loss, Adam(0.01), 1)
+    for name, expected in p.items():
+        found, wanted = parameters.weights[name].numpy(), expected.detach().numpy()
+        if name == "w1":  # rows of features that do not occur are left alone
+            found, wanted = found[used], wanted[used]
+        # Adam's first step is the sign of the gradient: compare where that is clear.
+        clear = np.abs(expected.grad.numpy()) > 1e-6
+        clear = clear[used] if name == "w1" else clear
+        np.testing.assert_allclose(found[clear], wanted[clear], atol=2e-5, err_msg=name)
+        first = parameters.moments[name].first.numpy()
+        gradient = 0.1 * expected.grad.numpy()
+        np.testing.assert_allclose(first, gradient, rtol=1e-5, atol=1e-6, err_msg=name)
+
+
+def test_it_learns_and_answers_without_torch(data: Any, tmp_path: Path) -> None:
+    X, Y = data.train.X, data.train.Y
+    model = small(epochs=10).fit(X, Y)
+    popular = lt.Popularity().fit(X, Y).score(data.test.X, data.test.Y)
+    assert model.score(data.test.X, data.test.Y) > popular + 0.1
+    top = model.predict_topk(data.test.X, k=3)
+    outputs = model.decision_function(data.test.X)
+    np.testing.assert_array_equal(top.scores, -np.sort(-outputs, axis=1)[:, :3])
+    model.save(tmp_path / "m")
+    sp.save_npz(tmp_path / "X.npz", data.test.X)
+    code = (
+        "import sys, scipy.sparse as sp, numpy as np; sys.modules['torch'] = None\n"
+        "import longtail as lt; m = lt.load(sys.argv[1]); X = sp.load_npz(sys.argv[2])\n"
+        "np.save(sys.argv[3], m.predict_topk(X, k=3).scores)\n"
+        "try: lt.Network().fit(X, np.eye(X.shape[0]))\n"
+        "except lt.MissingDependencyError as error: print(error)"
+    )
+    files = [str(tmp_path / name) for name in ("m", "X.npz", "scores.npy")]
+    path = os.pathsep.join(p for p in sys.path if p)
+    done = subprocess.run(
+        [sys.executable, "-c", code, *files],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    np.testing.assert_array_equal(np.load(tmp_path / "scores.npy"), top.scores)
+    assert "pip install 'longtail[deep]'" in done.stdout
+
+
+def test_threads_do_not_change_the_bits() -> None:
+    wide = lt.make_longtail(n=600, d=200, L=2500, random_state=0)  # more than two chunks of labels
+    fits = [small(n_jobs=n, epochs=2).fit(wide.train.X, wide.train.Y) for n in (1, 2)]
+    for name in ("input_weights_", "output_weights_", "output_bias_"):
+        np.testing.assert_array_equal(*(getattr(model, name) for model in fits))
+
+
+def test_pruning_is_exact_and_final(data: Any) -> None:
+    from longtail.deep.pruning import prune
+    from longtail.deep.step import Adam, train_step
+
+    for schedule in ("gradual", "one_shot"):
+        model = small(keep=3000, schedule=schedule, epochs=6).fit(data.train.X, data.train.Y)
+        left = np.count_nonzero(model.input_weights_) + np.count_nonzero(model.output_weights_)
+        assert left == 3000
+    parameters, batch, targets, _, _ = make_step("sigmoid")
+    with torch.no_grad():
+        train_step(parameters, batch, targets, "sigmoid", Adam(0.01), 1)
+        prune(parameters, 100)
+        gone = {k: (parameters.weights[k] == 0).numpy() for k in ("w1", "w2")}
+        assert sum((~g).sum() for g in gone.values()) == 100
+        for step in (2, 3, 4):
+            train_step(parameters, batch, targets, "sigmoid", Adam(0.01), step)
+        for name, mask in gone.items():
+            moments = parameters.moments[name]
+            for array in (parameters.weights[name], moments.first, moments.second):
+                assert (array.numpy()[mask] == 0).all()
+
+
+def test_early_stopping_keeps_the_best_epoch(data: Any) -> None:
+    model = small(epochs=30, patience=2, learning_rate=0.05).fit(data.train.X, data.train.Y)
+    values = [record["validation"] for record in model.history_]
+    assert model.best_epoch_ == int(np.argmax(values)) + 1
+    assert len(values) < 30 and len(values) - model.best_epoch_ == 2
+    whole = small(epochs=3, validation=0).fit(data.train.X, data.train.Y)
+    assert whole.best_epoch_ == 3 and whole.history_[0]["validation"] is None
+
+
+class Interrupted(Exception):
+    pass
+
+
+@pytest.mark.parametrize("keep", [None, 2000])
+def test_a_training_that_was_interrupted_goes_on(data: Any, tmp_path: Path, keep: Any) -> None:
+    X, Y = data.train.X, data.train.Y
+    expected = small(epochs=5, keep=keep).fit(X, Y)
+    path = str(tmp_path / "checkpoint")
+
+    def interrupt(epoch: int, seconds: float, network: Any) -> None:
+        if epoch == 3:
+            raise Interrupted
+
+    model = small(epochs=5, keep=keep, checkpoint=path)
+    with pytest.raises(Interrupted):
+        model.fit(X, Y, after_epoch=interrupt)
+    model.fit(X, Y)
+    np.testing.assert_array_equal(model.output_weights_, expected.output_weights_)
+    np.testing.assert_array_equal(model.input_weights_, expected.input_weights_)
+    assert len(model.history_) == len(expected.history_)
+    with pytest.raises(lt.ModelFormatError, match="other data or parameters"):
+        small(epochs=5, keep=keep, checkpoint=path, hidden=16).fit(X, Y)
+
+
+def test_fine_tuning_continues(data: Any) -> None:
+    X, Y = data.train.X, data.train.Y
+    model = small(epochs=2).fit(X, Y)
+    tuned = model.fine_tuned(X, Y, epochs=3)
+    assert tuned.score(X, Y) > model.score(X, Y)
+
+
+def test_one_label_per_row_is_a_softmax() -> None:
+    rng = np.random.default_rng(0)
+    classes = rng.integers(0, 20, 800)
+    X = sp.csr_matrix(np.eye(20)[classes] + 0.3 * (rng.random((800, 20)) < 0.1))
+    model = lt.MACH(
+        n_buckets=7,
+        n_repetitions=6,
+        aggregation="unbiased",
+        estimator=small(epochs=12, hidden=16, dropout=0.0),
+    ).fit(X, classes)
+    assert model.repetitions_[0].loss == "softmax"
+    assert model.score(X, classes) > 0.9
+    proba = model.predict_proba_topk(X, k=20)
+    assert ((proba.scores >= 0) & (proba.scores <= 1)).all()
+    assert proba.scores[:, 0].mean() > 0.5
+
+
+def test_mach_and_declare_on_networks(data: Any, tmp_path: Path) -> None:
+    X, Y = data.train.X, data.train.Y
+    popular = lt.Popularity().fit(X, Y).score(data.test.X, data.test.Y)
+    for model in (
+        lt.MACH(n_buckets=40, n_repetitions=4, estimator=small(epochs=8)),
+        lt.DECLARE(n_components=30, recovery="cosine", estimator=small(epochs=8)),
+    ):
+        assert model.fit(X, Y).score(data.test.X, data.test.Y) > popular + 0.05
+        model.save(tmp_path / type(model).__name__)
+        loaded = lt.load(tmp_path / type(model).__name__)
+        assert loaded.predict_topk(data.test.X) == model.predict_topk(data.test.X)
+    mach = lt.MACH(n_buckets=40, n_repetitions=4, estimator=small(epochs=8)).fit(X, Y[:, :100])
+    rows = np.flatnonzero(np.diff(Y[:, 100:].indptr))
+    mach.add_labels(20, X=X[rows], Y=Y[rows][:, 100:])
+    new = sp.hstack([sp.csr_matrix((len(rows), 100)), Y[rows][:, 100:]]).tocsr()
+
+    def recall() -> float:
+        found = mach.predict_topk(X[rows], k=20).to_csr(binary=True)
+        return float(found.multiply(new).sum() / new.sum())
+
+    before = recall()
+    mach.fine_tune(X, Y, epochs=4)
+    assert recall() > before
+
+
+def test_refusals(data: Any) -> None:
+    X, Y = data.train.X, data.train.Y
+    for params, message in (
+        ({"loss": "hinge"}, "loss must be one of"),
+        ({"hidden": 0}, "hidden must be at least 1"),
+        ({"dropout": 1.0}, "lie in"),
+        ({"learning_rate": 0}, "learning_rate must be positive"),
+        ({"precision": "bfloat16"}, "on a GPU"),
+        ({"schedule": "never", "keep": 5}, "schedule must be one of"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            small(**params).fit(X, Y)
+    with pytest.raises(ValueError, match="targets must have the shape"):
+        small().fit_targets(X, np.zeros((3, 2)))
