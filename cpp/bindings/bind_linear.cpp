@@ -66,7 +66,7 @@ nb::tuple train_level_py(Array1<int64_t> indptr, Array1<int32_t> indices, Array1
                          Array1<float> negative_cost, std::optional<Array1<float>> row_weight, int loss, bool dual,
                          float tolerance, int max_iter, float bias, float threshold, uint64_t seed, int64_t batch_bytes,
                          int n_threads, nb::object progress, bool regularize_bias, float l2, float l1, float smoothing,
-                         int start, std::optional<float> prune_budget, int64_t first_child) {
+                         int start, std::optional<float> prune_budget, int64_t first_child, nb::object from) {
   LevelData data;
   data.X = csr_view(indptr, indices, values, n_cols);
   data.n_parents = static_cast<int64_t>(parent_ptr.shape(0)) - 1;
@@ -86,6 +86,18 @@ nb::tuple train_level_py(Array1<int64_t> indptr, Array1<int32_t> indices, Array1
   data.positive_cost = positive_cost.data();
   data.negative_cost = negative_cost.data();
   data.row_weight = optional_data(row_weight);
+  CsrView begin;
+  if (!from.is_none()) {
+    const auto parts = nb::cast<nb::tuple>(from);  // which keeps the arrays alive
+    const auto biases = nb::cast<Array1<float>>(parts[3]);
+    begin = csr_view(nb::cast<Array1<int64_t>>(parts[0]), nb::cast<Array1<int32_t>>(parts[1]),
+                     nb::cast<Array1<float>>(parts[2]), n_cols);
+    require(begin.n_rows == n_children && static_cast<int64_t>(biases.shape(0)) == n_children,
+            "one starting point per child");
+    require(dual, "only the dual solver begins with given weights");
+    data.start = &begin;
+    data.start_bias = biases.data();
+  }
   LevelParams params;
   params.solver.loss = static_cast<Loss>(loss);
   params.solver.tolerance = tolerance;
@@ -319,7 +331,7 @@ void bind_linear(nb::module_& m) {
         nb::arg("max_iter"), nb::arg("bias"), nb::arg("threshold"), nb::arg("seed"), nb::arg("batch_bytes"),
         nb::arg("n_threads"), nb::arg("progress").none(), nb::arg("regularize_bias") = true, nb::arg("l2") = 1.0f,
         nb::arg("l1") = 0.0f, nb::arg("smoothing") = 0.1f, nb::arg("start") = static_cast<int>(Start::mean_separating),
-        nb::arg("prune_budget").none() = nb::none(), nb::arg("first_child") = 0);
+        nb::arg("prune_budget").none() = nb::none(), nb::arg("first_child") = 0, nb::arg("from").none() = nb::none());
   m.def("build_layer", &build_layer_py);
   nb::class_<BeamSearcher>(m, "BeamSearcher")
       .def(nb::init<nb::list, Array1<int32_t>, Array1<int32_t>, std::optional<Array1<int32_t>>, int64_t>(),

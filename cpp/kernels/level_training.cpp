@@ -203,6 +203,25 @@ LaneTargets block_targets(const LevelData& data, int64_t parent, int64_t first, 
   return {n_lanes, worker.slot.data(), sign, cost, negative_cost, data.row_weight ? node.row_weight.data() : nullptr};
 }
 
+// Adds `factor` times the starting point of the block to its weights. Features that none of the rows has do not matter.
+void add_start(const LevelData& data, const LevelParams& params, int64_t first, int n_lanes, const NodeRows& node,
+               float factor, float* weights) {
+  std::vector<std::pair<int32_t, int32_t>> local(node.original.size());
+  for (size_t f = 0; f < local.size(); ++f) local[f] = {node.original[f], static_cast<int32_t>(f)};
+  std::sort(local.begin(), local.end());
+  for (int lane = 0; lane < n_lanes; ++lane) {
+    auto at = local.begin();
+    for (int64_t p = data.start->begin(first + lane); p < data.start->end(first + lane); ++p) {
+      const int32_t feature = data.start->indices[p];
+      at = std::lower_bound(at, local.end(), std::pair<int32_t, int32_t>{feature, 0});
+      if (at == local.end()) break;
+      if (at->first == feature) weights[at->second * int64_t{kLanes} + lane] += factor * data.start->values[p];
+    }
+    if (params.solver.bias != 0)
+      weights[local.size() * kLanes + lane] += factor * data.start_bias[first + lane] / params.solver.bias;
+  }
+}
+
 void solve_block(const LevelData& data, const LevelParams& params, int64_t parent, int64_t first, int n_lanes,
                  const NodeRows& node, Worker& worker, BlockWeights& out, float* bias, LaneStatus& status) {
   alignas(64) float negative_cost[kLanes];
@@ -210,6 +229,7 @@ void solve_block(const LevelData& data, const LevelParams& params, int64_t paren
   const LaneTargets targets = block_targets(data, parent, first, n_lanes, node, worker, negative_cost);
   float* weights = worker.weights.zeros((rows.n_features + 1) * kLanes);
   const LaneKernels& kernels = LT_DISPATCH(lane_kernels);
+  if (data.start) add_start(data, params, first, n_lanes, node, 1.0f, weights);
   if (params.dual) {
     void* scratch = worker.solver.bytes(kernels.dual_scratch(rows));
     kernels.solve_dual(rows, targets, params.solver,
@@ -220,6 +240,7 @@ void solve_block(const LevelData& data, const LevelParams& params, int64_t paren
     kernels.solve_newton(rows, targets, params.solver, weights, scratch, &status);
   }
 
+  if (data.start) add_start(data, params, first, n_lanes, node, -1.0f, weights);
   alignas(64) float cutoff[kLanes];
   std::fill(cutoff, cutoff + kLanes, params.threshold);
   if (params.prune_budget >= 0) cutoffs_by_budget(rows, targets, params.solver, weights, params.prune_budget, cutoff);

@@ -28,6 +28,10 @@ struct LevelData {
   const float* positive_cost = nullptr;    // per positive
   const float* negative_cost = nullptr;    // (n_children)
   const float* row_weight = nullptr;       // (n) or null: multiplies negative_cost
+  // Where training begins, and what it is pulled to instead of zero: weights (n_children, d) and biases. Null: zero.
+  // The layer then holds the differences from it. Dual solver only.
+  const CsrView* start = nullptr;
+  const float* start_bias = nullptr;  // (n_children), times the constant feature
 };
 
 struct LevelParams {

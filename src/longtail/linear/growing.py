@@ -2,14 +2,15 @@
 
 A new label is a new leaf. It goes below the node to which the trained tree already sends its rows
 (the highest score summed over them), and its classifier is trained there like any other: its own
-rows against those of the labels beside it. Nothing else changes, so the cost is that of the new
-labels, and the answers of the old ones stay. A node that has grown too large is halved, and only
-the two new nodes are trained.
+rows against those of the labels beside it. The nodes above are moved as little as it takes to send
+its rows there; the classifiers of old labels stay as they are. A node that has grown too large is
+halved, and only the two new nodes are trained.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -79,6 +80,7 @@ class Growing:
             return self
         home = _homes(model, rows)
         trained, arrival = _train(model, rows, home)
+        above = _taught(model, rows, home)
         layer = model.layers_[-1]
         owner = np.repeat(np.arange(len(layer.child_ptr) - 1), np.diff(layer.child_ptr))
         owner = np.concatenate([owner, home[arrival]])
@@ -88,7 +90,7 @@ class Growing:
         grown = _arranged(model, [layer, trained], pick, ptr)
         model.n_labels_ = n_old + n_new
         model.label_names_ = vocabulary
-        _install(model, [*model.layers_[:-1], grown], labels.astype(np.int32))
+        _install(model, [*above, grown], labels.astype(np.int32))
         if len(model.layers_) > 1:
             together = sp.hstack([rows.old, rows.new], format="csr")
             while (np.diff(model.layers_[-1].child_ptr) > limit).any():
@@ -298,6 +300,64 @@ def _train(
     return train_level(rows.X, problem, model._options(), seed=seed, n_threads=threads), order
 
 
+def _taught(model: Any, rows: _Rows, home: np.ndarray) -> list[Layer]:
+    """The inner layers, moved as little as it takes to send the rows of new labels to them.
+
+    For every node, ``min_w 1/2 |w - w_old|^2 + sum_i C_i loss(y_i w.x_i)`` over the rows that have
+    a new label and as many others: what the node has learned of the rest is in ``w_old``.
+    """
+    layers = list(model.layers_[:-1])
+    options = model._options()
+    seed = as_seed(model.random_state)
+    if not layers or options.chosen_solver != "dual":
+        return layers
+    has_new = np.diff(rows.new.indptr) > 0
+    others = np.random.default_rng(seed).permutation(np.flatnonzero(~has_new))
+    own = np.sort(np.concatenate([np.flatnonzero(has_new), others[: int(has_new.sum())]]))
+    X = rows.X[own]
+    labels = sp.hstack([rows.old[own], rows.new[own]], format="csr")
+    node = np.empty(model.n_labels_, np.int64)
+    last = model.layers_[-1].child_ptr
+    node[model.label_of_leaf_] = np.repeat(np.arange(len(last) - 1), np.diff(last))
+    node = np.concatenate([node, home])
+    threads = n_threads(model.n_jobs)
+    for t in reversed(range(len(layers))):
+        layer = layers[t]
+        parent = np.repeat(np.arange(len(layer.child_ptr) - 1), np.diff(layer.child_ptr))
+        positives = _binary(labels @ _indicator(node, layer.n_children))
+        if t:
+            parents = _binary(labels @ _indicator(parent[node], len(layer.child_ptr) - 1))
+        else:
+            n = len(own)
+            parents = sp.csc_matrix((np.ones(n, np.float32), np.arange(n), [0, n]), shape=(n, 1))
+        begin = layer.weights(model.n_features_in_)
+        problem = LevelProblem(
+            parents=parents,
+            child_ptr=layer.child_ptr,
+            positives=positives,
+            positive_cost=model.C * float(np.mean(model.positive_weight)),
+            negative_cost=model.C * float(np.mean(model.negative_weight)),
+            start=(begin, layer.arrays["bias"]),
+        )
+        exact = replace(options, threshold=0.0, prune_budget=None)
+        moved = train_level(X, problem, exact, seed=(seed + t) % 2**64, n_threads=threads)
+        weights = (begin + moved.weights(model.n_features_in_)).tocsr()
+        weights.data[np.abs(weights.data) < options.threshold] = 0
+        weights.eliminate_zeros()
+        bias = layer.arrays["bias"] + moved.arrays["bias"]
+        built = Layer.from_csr(weights, bias, layer.child_ptr, threads)
+        layers[t] = built.with_precision(layer.precision)
+        node = parent[node]
+    return layers
+
+
+def _binary(matrix: sp.csr_matrix) -> sp.csc_matrix:
+    out = matrix.tocsc()
+    out.sort_indices()
+    out.data = np.ones_like(out.data)
+    return out
+
+
 def _split(model: Any, X: sp.csr_matrix, Y: sp.csr_matrix, node: int) -> None:
     """Halves the labels below a last inner node by balanced 2-means, and trains the halves."""
     *_, inner, last = model.layers_
@@ -327,9 +387,7 @@ def _split(model: Any, X: sp.csr_matrix, Y: sp.csr_matrix, node: int) -> None:
     sides = sp.csr_matrix(
         (np.ones(len(inside), np.float32), (inside, halves[inside])), shape=(model.n_labels_, 2)
     )
-    positives = (Y[own] @ sides).tocsc()
-    positives.data[:] = 1
-    positives.sort_indices()
+    positives = _binary(Y[own] @ sides)
     n = len(own)
     problem = LevelProblem(
         parents=sp.csc_matrix((np.ones(n, np.float32), np.arange(n), [0, n]), shape=(n, 1)),

@@ -174,8 +174,8 @@ class Layer:
         return cls(arrays)
 
     def put_state(self, state: persist.State, prefix: str) -> None:
-        for name, array in self.arrays.items():
-            state.arrays[f"{prefix}_{name}"] = array
+        for name in (*_STRUCTURE, *PRECISIONS[self.precision]):
+            state.arrays[f"{prefix}_{name}"] = self.arrays[name]
 
     @classmethod
     def from_state(cls, state: persist.State, prefix: str) -> Layer:

@@ -27,7 +27,9 @@ class LevelProblem:
     ``positives``: CSC (n, K_t) of label values (soft targets or relevance);
     ``relevance``: optional array beside ``positives.data`` that multiplies the cost of a positive;
     ``positive_cost`` and ``negative_cost``: a number, or one per child;
-    ``row_weight``: optional (n,) weight of every row.
+    ``row_weight``: optional (n,) weight of every row;
+    ``start``: optional weights (K_t, d) and biases that training begins with and is pulled to; the
+    layer then holds the differences from them. Dual solver only.
     """
 
     parents: sp.csc_matrix
@@ -37,6 +39,7 @@ class LevelProblem:
     positive_cost: Any = 1.0
     negative_cost: Any = 1.0
     row_weight: np.ndarray | None = None
+    start: tuple[sp.csr_matrix, np.ndarray] | None = None
 
 
 def all_rows(n: int) -> sp.csc_matrix:
@@ -79,6 +82,10 @@ def train_level(
         if row_weight.shape != (X.shape[0],):
             raise ValueError(f"row_weight must be one number per row, got {row_weight.shape}")
         cost = cost * row_weight[Y.indices]
+    start = None
+    if problem.start is not None:
+        begin, bias = problem.start
+        start = (*csr_args(begin)[:3], np.ascontiguousarray(bias, np.float32))
     arrays, _, _ = core.train_level(
         *csr_args(X),
         _int64(problem.parents.indptr),
@@ -93,6 +100,7 @@ def train_level(
         **options.native(),
         seed=seed,
         first_child=first_child,
+        **{"from": start},
         batch_bytes=batch_bytes,
         n_threads=n_threads,
         progress=progress,
