@@ -1,6 +1,9 @@
 """Training and batch search of the linear models on 1 to 16 threads, and that the bits agree.
 
     python benchmarks/linear/thread_scaling.py TIB-SID-en --threads 1,2,4,8,16 [--one-vs-all]
+    python benchmarks/linear/thread_scaling.py like:Amazon-670K --scale 0.2
+
+``like:NAME`` makes data of that shape (``make_longtail``), ``--scale`` times as large.
 
 Wall seconds are the best of ``--repeat`` runs; a speed-up is the ratio to one thread.
 """
@@ -19,8 +22,11 @@ import numpy as np
 import longtail as lt
 
 
-def features(name: str) -> tuple[Any, Any, Any]:
+def features(name: str, scale: float) -> tuple[Any, Any, Any]:
     """Unit rows of words with sublinear tf (text sets), or the features as given."""
+    if name.startswith("like:"):
+        ds = lt.make_longtail(like=name.removeprefix("like:"), scale=scale, random_state=0)
+        return ds.train.X, ds.train.Y, ds.test.X
     ds = lt.load_dataset(name)
     if ds.train.X is not None:
         return ds.train.X, ds.train.Y, ds.test.X
@@ -43,14 +49,15 @@ def main() -> None:
     parser.add_argument("data")
     parser.add_argument("--threads", default="1,2,4,8,16")
     parser.add_argument("--repeat", type=int, default=2)
+    parser.add_argument("--scale", type=float, default=1.0)
     parser.add_argument("--one-vs-all", action="store_true")
     args = parser.parse_args()
-    X, Y, X_test = features(args.data)
+    X, Y, X_test = features(args.data, args.scale)
     print(f"$ python {' '.join(sys.argv)}")
     machine = platform.processor() or platform.machine()
     print(f"{machine}, {os.cpu_count()} cores, {lt.native_info()}")
     print(f"{args.data}: X {X.shape}, Y {Y.shape}, test rows {X_test.shape[0]}")
-    batch = X_test[np.arange(20 * X_test.shape[0]) % X_test.shape[0]]
+    batch = X_test[np.arange(max(100_000, X_test.shape[0])) % X_test.shape[0]]
     maker = lt.OneVsAll if args.one_vs_all else lt.XRLinear
     reference: Any = None
     base_fit = base_search = 0.0

@@ -1,0 +1,115 @@
+"""XRLinear at extreme size under a memory limit: time, peak memory, model size, single queries.
+
+    python benchmarks/linear/scale.py --like Amazon-670K --memory-limit 8GB
+
+Data of the shape of a public benchmark are made (``make_longtail``) and saved first; training and
+search run in a process of their own, whose peak memory is what is reported. The data are read from
+memory-mapped files, so their pages count only while they are used.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+import longtail as lt
+from longtail.metrics import precision_at_k
+
+PARTS = ("train_X", "train_Y", "test_X", "test_Y")
+
+
+def write(folder: Path, like: str, scale: float) -> None:
+    data = lt.make_longtail(like=like, scale=scale, random_state=0)
+    for name in PARTS:
+        split, which = name.split("_")
+        matrix = getattr(getattr(data, split), which)
+        np.save(folder / f"{name}_shape.npy", matrix.shape)
+        for part in ("indptr", "indices", "data"):
+            np.save(folder / f"{name}_{part}.npy", getattr(matrix, part))
+
+
+def read(folder: Path, name: str) -> sp.csr_matrix:
+    arrays = [
+        np.load(folder / f"{name}_{a}.npy", mmap_mode="r") for a in ("data", "indices", "indptr")
+    ]
+    shape = tuple(int(size) for size in np.load(folder / f"{name}_shape.npy"))
+    out: Any = sp.csr_matrix(shape, dtype=np.float32)
+    out.data, out.indices, out.indptr = arrays
+    return out
+
+
+def measure(folder: Path, limit: str | None, threads: int) -> None:
+    X, Y, X_test, Y_test = (read(folder, name) for name in PARTS)
+    print(
+        f"X {X.shape}, {X.nnz / X.shape[0]:.0f} a row; Y {Y.shape}, {Y.nnz / Y.shape[0]:.2f} a row"
+    )
+    model = lt.XRLinear(memory_limit=limit, n_jobs=threads)
+    wall, cpu = time.perf_counter(), time.process_time()
+    model.fit(X, Y)
+    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
+    print(
+        f"training: {wall:.0f} s, {cpu:.0f} CPU s, peak {peak:.2f} GB; levels {model.tree_.level_sizes_}"
+    )
+    model.save(folder / "model", overwrite=True)
+    begin = time.perf_counter()
+    model = lt.load(folder / "model")
+    print(
+        f"model: {model.nbytes / 1e6:.0f} MB, loaded in {1e3 * (time.perf_counter() - begin):.0f} ms"
+    )
+    few = min(20_000, X_test.shape[0])
+    begin = time.perf_counter()
+    top = model.predict_topk(X_test[:few])
+    each = (time.perf_counter() - begin) / few
+    quality = "/".join(f"{100 * precision_at_k(Y_test[:few], top, k=k):.2f}" for k in (1, 3, 5))
+    times = []
+    for i in range(500):
+        row = X_test[i]
+        begin = time.perf_counter()
+        model.predict_topk(row)
+        times.append(time.perf_counter() - begin)
+    p50, p99 = np.percentile(times, (50, 99))
+    print(
+        f"search: {1e6 * each:.0f} us/query in a batch, single p50 {1e3 * p50:.2f} ms, p99 {1e3 * p99:.2f} ms"
+    )
+    print(f"P@1/3/5 {quality} on {few} test rows")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--like", default="Amazon-670K")
+    parser.add_argument("--scale", type=float, default=1.0)
+    parser.add_argument("--memory-limit", default="8GB")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--folder", type=Path, help="keep the data here")
+    parser.add_argument("--measure", action="store_true", help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.measure:
+        return measure(args.folder, args.memory_limit, args.threads)
+    print(f"$ python {' '.join(sys.argv)}")
+    print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores")
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = args.folder or Path(temporary)
+        folder.mkdir(parents=True, exist_ok=True)
+        if not (folder / "test_Y_data.npy").exists():
+            begin = time.perf_counter()
+            write(folder, args.like, args.scale)
+            print(f"data made in {time.perf_counter() - begin:.0f} s", flush=True)
+        command = [sys.executable, __file__, "--measure", "--folder", str(folder)]
+        options = ["--memory-limit", args.memory_limit, "--threads", str(args.threads)]
+        subprocess.run([*command, *options], check=True)
+
+
+if __name__ == "__main__":
+    main()
