@@ -59,15 +59,13 @@ def measure(folder: Path, limit: str | None, threads: int) -> None:
     model.fit(X, Y)
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
-    print(
-        f"training: {wall:.0f} s, {cpu:.0f} CPU s, peak {peak:.2f} GB; levels {model.tree_.level_sizes_}"
-    )
+    levels = model.tree_.level_sizes_
+    print(f"training: {wall:.0f} s, {cpu:.0f} CPU s, peak {peak:.2f} GB; levels {levels}")
     model.save(folder / "model", overwrite=True)
     begin = time.perf_counter()
     model = lt.load(folder / "model")
-    print(
-        f"model: {model.nbytes / 1e6:.0f} MB, loaded in {1e3 * (time.perf_counter() - begin):.0f} ms"
-    )
+    loading = 1e3 * (time.perf_counter() - begin)
+    print(f"model: {model.nbytes / 1e6:.0f} MB, loaded in {loading:.0f} ms")
     few = min(20_000, X_test.shape[0])
     begin = time.perf_counter()
     top = model.predict_topk(X_test[:few])
@@ -80,9 +78,8 @@ def measure(folder: Path, limit: str | None, threads: int) -> None:
         model.predict_topk(row)
         times.append(time.perf_counter() - begin)
     p50, p99 = np.percentile(times, (50, 99))
-    print(
-        f"search: {1e6 * each:.0f} us/query in a batch, single p50 {1e3 * p50:.2f} ms, p99 {1e3 * p99:.2f} ms"
-    )
+    single = f"single p50 {1e3 * p50:.2f} ms, p99 {1e3 * p99:.2f} ms"
+    print(f"search: {1e6 * each:.0f} us/query in a batch, {single}")
     print(f"P@1/3/5 {quality} on {few} test rows")
 
 
@@ -96,7 +93,8 @@ def main() -> None:
     parser.add_argument("--measure", action="store_true", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.measure:
-        return measure(args.folder, args.memory_limit, args.threads)
+        measure(args.folder, args.memory_limit, args.threads)
+        return
     print(f"$ python {' '.join(sys.argv)}")
     print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores")
     with tempfile.TemporaryDirectory() as temporary:

@@ -41,7 +41,12 @@ CASES = [
     Case("XRLinear", lambda **p: lt.XRLinear(**{"tree": lt.LabelTree(leaf=4, branching=2), **p})),
     Case("Ensemble", lambda **p: lt.Ensemble(models=[lt.OneVsAll(), lt.NearestNeighbors()], **p)),
     Case("MACH", lambda **p: lt.MACH(**{"estimator": "linear", **p})),
-    Case("DECLARE", lambda **p: lt.DECLARE(**{"estimator": "linear", "n_components": 8, "recovery": "cosine", **p})),
+    Case(
+        "DECLARE",
+        lambda **p: lt.DECLARE(
+            **{"estimator": "linear", "n_components": 8, "recovery": "cosine", **p}
+        ),
+    ),
     Case("Popularity", lt.Popularity),
     Case("NearestNeighbors", lambda **p: lt.NearestNeighbors(**{"n_neighbors": 5, **p})),
     Case("NearestNeighbors(uniform)", lambda **p: lt.NearestNeighbors(weights="uniform", **p)),
