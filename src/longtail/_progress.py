@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 import time
 
 __all__ = ["Progress"]
@@ -11,11 +12,14 @@ __all__ = ["Progress"]
 class Progress:
     """Called as ``progress(done, total)``; draws at most ten times a second, after the first one.
 
-    Nothing is shown for work shorter than a second, nor when standard error is no terminal.
+    Nothing is shown for work shorter than a second, nor when standard error is no terminal. With
+    ``stop``, a call after it was set raises KeyboardInterrupt: signals reach the main thread only,
+    and this is how it passes them on.
     """
 
-    def __init__(self, what: str) -> None:
+    def __init__(self, what: str, *, stop: threading.Event | None = None) -> None:
         self.what = what
+        self.stop = stop
         self.began = time.monotonic()
         self.shown = 0.0
         self.on = sys.stderr is not None and sys.stderr.isatty()
@@ -24,6 +28,8 @@ class Progress:
         return self
 
     def __call__(self, done: int, total: int) -> None:
+        if self.stop is not None and self.stop.is_set():
+            raise KeyboardInterrupt
         now = time.monotonic()
         if not self.on or now - self.began < 1 or now - self.shown < 0.1 or total <= 0:
             return

@@ -7,7 +7,9 @@ siblings, not to calls, so parts put together are the level trained at once, bit
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -22,7 +24,7 @@ from longtail.linear.layer import Layer
 from longtail.linear.level import LevelProblem, train_level
 from longtail.solvers import SolverOptions
 
-__all__ = ["Part", "plan_parts", "train_in_parts"]
+__all__ = ["Part", "plan_parts", "train_in_parts", "train_together"]
 
 CHUNK = 4096  # children; kMaxChunk of the core
 _MOST_PARTS = 64  # per level: so much is lost at most when a run is cut short
@@ -88,10 +90,14 @@ def train_in_parts(
     batch_bytes: int,
     checkpoint: Checkpoint | None,
     what: str,
+    stop: threading.Event | None = None,
 ) -> Layer:
-    """The layer of a level; with a ``checkpoint``, parts found there are not trained again."""
+    """The layer of a level; with a ``checkpoint``, parts found there are not trained again.
+
+    Once ``stop`` is set, training ends with a KeyboardInterrupt.
+    """
     n_children = int(problem.child_ptr[-1])
-    with Progress(what) as progress:
+    with Progress(what, stop=stop) as progress:
         if checkpoint is None:
             return train_level(
                 X,
@@ -124,6 +130,32 @@ def train_in_parts(
                 layer = Layer.from_state(saved, "layer")
             layers.append(layer)
     return Layer.join(layers, np.asarray(problem.child_ptr))
+
+
+def train_together(levels: Sequence[Callable[..., Layer]], *, at_once: bool) -> list[Layer]:
+    """Layers of levels that do not wait for one another, trained side by side if ``at_once``.
+
+    Each is called with ``stop=``, an event to watch. An upper level has few blocks of labels and
+    cannot feed many threads by itself. Ctrl-C reaches the calling thread only, which stops the
+    others.
+    """
+    stop = threading.Event()
+    if not at_once or len(levels) == 1:
+        return [train(stop=stop) for train in levels]
+    with ThreadPoolExecutor(len(levels)) as pool:
+        running = [pool.submit(train, stop=stop) for train in levels]
+        try:
+            while wait(running, timeout=0.1, return_when=FIRST_EXCEPTION).not_done:
+                failed = [task for task in running if task.done() and task.exception()]
+                if failed:
+                    break
+        finally:
+            stop.set()  # those that are done do not care
+        for task in running:
+            error = task.exception()
+            if error is not None and not isinstance(error, KeyboardInterrupt):
+                raise error
+        return [task.result() for task in running]
 
 
 def cut(problem: LevelProblem, part: Part) -> LevelProblem:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from longtail.linear.layer import Layer
 from longtail.linear.level import LevelProblem, all_rows, as_weight, check_cost
 from longtail.linear.memory import MemoryPlan, plan_memory
 from longtail.linear.negatives import SCHEMES, parent_rows
-from longtail.linear.parts import train_in_parts
+from longtail.linear.parts import train_in_parts, train_together
 from longtail.linear.post_processing import post_processors
 from longtail.linear.ranker import LinearRanker, beam_widths
 from longtail.tree import LabelTree
@@ -164,12 +165,14 @@ class XRLinear(LinearRanker):
         post_processors(self.post_processor, depth)
         beam_widths(self.beam, tree.level_sizes_)
         layers: list[Layer] = []
+        waiting: list[Callable[..., Layer]] = []
         parents = all_rows(X.shape[0])
         for t in range(depth):
             relevance = tree.node_labels(Y, t, value="sum").tocsc()
             relevance.sort_indices()
-            layers.append(
-                train_in_parts(
+            waiting.append(
+                functools.partial(
+                    train_in_parts,
                     X,
                     self._problem(parents, tree.child_ptr_[t], relevance, last=t + 1 == depth),
                     self._options(),
@@ -181,6 +184,10 @@ class XRLinear(LinearRanker):
                     what=f"XRLinear, level {t + 1} of {depth}",
                 )
             )
+            if "man" in self.negatives or t + 1 == depth:  # the next level waits for this one
+                at_once = threads > 1 and self.memory_limit is None
+                layers += train_together(waiting, at_once=at_once)
+                waiting = []
             if t + 1 < depth:
                 reached = self._reached(X, layers, tree, threads)
                 wanted = None if extra is None else tree.node_labels(extra, t).tocsc()
