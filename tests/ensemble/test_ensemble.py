@@ -193,3 +193,20 @@ def test_damaged_states_are_refused() -> None:
         state.parts.update(parts)
         with pytest.raises(ModelFormatError, match=message):
             from_state(state)
+
+
+def test_labels_come_and_go_in_every_member() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.random((60, 8), dtype=np.float32)
+    Y = (rng.random((60, 6)) < 0.3).astype(np.float32)
+    pair = lt.Ensemble(models=[lt.OneVsAll(), lt.XRLinear(tree=lt.LabelTree(level_sizes=[2]))])
+    pair.fit(X, Y[:, :4])
+    before = pair.members_[1].tree_.level_sizes_
+    with pytest.raises(ValueError, match="negatives"):
+        pair.add_labels(X, Y[:, 4:])
+    assert pair.members_[1].tree_.level_sizes_ == before and pair.n_labels_ == 4
+    assert pair.add_labels(X, Y[:, 4:], Y_old=Y[:, :4]).n_labels_ == 6
+    assert pair.predict_topk(X, k=6).n_labels == 6
+    assert pair.remove_labels([0]).n_labels_ == 5
+    mixed = lt.Ensemble(models=[lt.OneVsAll(), lt.Popularity()]).fit(X, Y)
+    assert not hasattr(mixed, "add_labels")

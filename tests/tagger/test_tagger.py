@@ -202,17 +202,28 @@ def test_new_labels_need_a_model_that_can(tagger: lt.Tagger) -> None:
         fixed.add_labels(["a fax"], [["fax"]])
 
     class Growing(lt.Popularity):
-        def add_labels(self, X, Y):
-            self.added = X.shape[0], Y.shape
+        def add_labels(self, X, Y, *, Y_old):
+            self.added = X.shape[0], Y.shape, Y_old.shape[0]
             self.n_labels_ += Y.shape[1]
 
     growing = lt.Tagger(model=Growing()).fit(TEXTS, LABELS)
     growing.add_labels(["paper fax", "wifi"], [["fax", "printer"], ["network"]])
     assert growing.label_names[-1] == "fax"
-    assert growing.model_.added == (1, (1, 1))
+    assert growing.model_.added == (2, (2, 1), 2)
     assert growing.label_counts_[-1] == 1
     with pytest.raises(ValueError, match="no label is new"):
         growing.add_labels(["paper"], [["printer"]])
+
+
+@pytest.mark.parametrize("model", ["one-vs-all", "xr-linear", "ensemble"])
+def test_new_labels(model: str) -> None:
+    before = [[name for name in row if name != "printer"] for row in LABELS]
+    tagger = lt.Tagger(model=model).fit(TEXTS, before)
+    assert "printer" not in tagger.label_names
+    tagger.add_labels(TEXTS, LABELS)
+    assert tagger.label_names[-1] == "printer"
+    text = next(text for text, row in zip(TEXTS, LABELS, strict=True) if row == ["printer"])
+    assert tagger.predict([text], k=1)[0][0][0] == "printer"
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import copy
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from longtail import persist
@@ -75,6 +76,30 @@ class Ensemble(ProbabilityRanker):
         self.members_ = list(members)
         self.n_features_in_, self.n_labels_ = shapes.pop()
         return self
+
+    @property
+    def add_labels(self) -> Callable[..., Ensemble]:
+        """``add_labels`` of every member; only where all of them have it."""
+        return self._on_members("add_labels")
+
+    @property
+    def remove_labels(self) -> Callable[..., Ensemble]:
+        """``remove_labels`` of every member; only where all of them have it."""
+        return self._on_members("remove_labels")
+
+    def _on_members(self, name: str) -> Callable[..., Ensemble]:
+        self._check_fitted()
+        for model in self.members_:
+            if not hasattr(model, name):
+                raise AttributeError(f"a member of this ensemble has no {name}: {model!r}")
+
+        def on_all(*args: Any, **how: Any) -> Ensemble:
+            changed = [getattr(copy.copy(model), name)(*args, **how) for model in self.members_]
+            self.members_ = changed  # all of them or, after an error, none
+            self.n_labels_ = changed[0].n_labels_
+            return self
+
+        return on_all
 
     def _predict_topk(self, X: Any, k: int) -> TopK:
         wanted = self._wanted(k)

@@ -9,6 +9,7 @@ halved, and only the two new nodes are trained.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -428,5 +429,5 @@ def _install(model: Any, layers: list[Layer], label_of_leaf: np.ndarray) -> None
     """Puts new layers into the model and, where it has one, its tree."""
     model._set_layers(layers, label_of_leaf)
     tree = getattr(model, "tree_", None)
-    if tree is not None:
-        tree._store([layer.child_ptr for layer in layers], label_of_leaf)
+    if tree is not None:  # a copy: the model may itself be one of a model that stays
+        model.tree_ = copy.copy(tree)._store([layer.child_ptr for layer in layers], label_of_leaf)

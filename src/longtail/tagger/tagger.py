@@ -350,10 +350,12 @@ class Tagger(Estimator):
         return found[0] if isinstance(label, str) else found
 
     def add_labels(self, texts: Any, labels: Any) -> Tagger:
-        """Teaches new labels from a few texts, without training the others again.
+        """Teaches new labels from some texts, without training the others again.
 
-        ``labels``: one list of names a text; names that are known already are left as they are.
-        Needs a model that can (``model.add_labels``).
+        ``labels``: one list of names a text. Known names in them are not trained again, but tell
+        what else the texts are about; texts that have only known labels serve as negatives, and
+        keep the new labels from being answered everywhere: give some. Needs a model that can
+        (``model.add_labels``).
         """
         self._check_fitted()
         if not hasattr(self.model_, "add_labels"):
@@ -367,12 +369,12 @@ class Tagger(Estimator):
         check_same_rows(X.shape[0], len(lists), "texts", "labels")
         added = Vocabulary(new)
         Y = added.encode(lists, unknown="ignore")
-        rows = np.flatnonzero(np.diff(Y.indptr))
-        self.model_.add_labels(X[rows], Y[rows])
+        known = self.vocabulary_.encode(lists, unknown="ignore")
+        self.model_.add_labels(X, Y, Y_old=known)
         counts = np.bincount(Y.indices, minlength=len(new)).astype(np.int64)
         self.vocabulary_ = Vocabulary([*self.vocabulary_.names, *new])
         self.label_counts_ = np.concatenate([self.label_counts_, counts])
-        self.n_rows_ += len(rows)
+        self.n_rows_ += X.shape[0]
         if self.label_texts_ is not None:
             self.label_texts_ = [*self.label_texts_, *([""] * len(new))]
         self.__dict__.pop("_inverse_propensity", None)
