@@ -22,8 +22,7 @@ def main() -> None:
     print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores\n")
     print("| data | model | MB | batch CPU us/query | P@1/3/5 |\n|---|---|---:|---:|---:|")
     for name in sys.argv[1:] or ["TIB-SID-en", "DebDeps-src"]:
-        X, Y, X_test = features(name, 1.0)
-        Y_test = lt.load_dataset(name).test.Y
+        X, Y, X_test, Y_test = features(name)
         model = lt.XRLinear(n_jobs=2).fit(X, Y)
         half, third = model.nbytes / 2e6, model.nbytes / 3e6
         models: dict[str, Any] = {

@@ -30,8 +30,7 @@ def main() -> None:
     print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores\n")
     print("| data | | CPU s | P@1/3/5 | R@5 of new labels |\n|---|---|---:|---:|---:|")
     for name in sys.argv[1:] or ["TIB-SID-en", "DebDeps-src"]:
-        X, Y, X_test = features(name, 1.0)
-        Y_test = lt.load_dataset(name).test.Y
+        X, Y, X_test, Y_test = features(name)
         n_labels = Y.shape[1]
         new = np.sort(np.random.default_rng(0).permutation(n_labels)[: n_labels // 10])
         old = np.setdiff1d(np.arange(n_labels), new)

@@ -15,6 +15,7 @@ import os
 import platform
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,16 +23,21 @@ import numpy as np
 import longtail as lt
 
 
-def features(name: str, scale: float) -> tuple[Any, Any, Any]:
-    """Unit rows of words with sublinear tf (text sets), or the features as given."""
+def features(name: str, scale: float = 1.0) -> tuple[Any, Any, Any, Any]:
+    """X, Y and the test rows: words with sublinear tf (text sets), or the features as given.
+
+    A name that is no path is looked up in the folder ``LONGTAIL_DATA``.
+    """
     if name.startswith("like:"):
         ds = lt.make_longtail(like=name.removeprefix("like:"), scale=scale, random_state=0)
-        return ds.train.X, ds.train.Y, ds.test.X
-    ds = lt.load_dataset(name)
+        return ds.train.X, ds.train.Y, ds.test.X, ds.test.Y
+    inside = Path(os.environ.get("LONGTAIL_DATA", "")) / name
+    ds = lt.load_dataset(inside if inside.exists() else name)
     if ds.train.X is not None:
-        return ds.train.X, ds.train.Y, ds.test.X
+        return ds.train.X, ds.train.Y, ds.test.X, ds.test.Y
     words = lt.Tfidf()
-    return words.fit_transform(ds.train.texts), ds.train.Y, words.transform(ds.test.texts)
+    X = words.fit_transform(ds.train.texts)
+    return X, ds.train.Y, words.transform(ds.test.texts), ds.test.Y
 
 
 def best(repeat: int, work: Any) -> tuple[float, float, Any]:
@@ -52,7 +58,7 @@ def main() -> None:
     parser.add_argument("--scale", type=float, default=1.0)
     parser.add_argument("--one-vs-all", action="store_true")
     args = parser.parse_args()
-    X, Y, X_test = features(args.data, args.scale)
+    X, Y, X_test, _ = features(args.data, args.scale)
     print(f"$ python {' '.join(sys.argv)}")
     machine = platform.processor() or platform.machine()
     print(f"{machine}, {os.cpu_count()} cores, {lt.native_info()}")
