@@ -67,4 +67,23 @@ inline Poll poll_python(const nb::object& progress) {
   };
 }
 
+template <class T>
+MatrixView<const T> matrix_view(const Array2<T>& array) {
+  return {static_cast<int64_t>(array.shape(0)), static_cast<int64_t>(array.shape(1)), array.data()};
+}
+
+// Ids and scores of n rows with k slots, as a kernel fills them.
+struct Ranked {
+  std::vector<int32_t> ids;
+  std::vector<float> scores;
+  std::vector<size_t> shape;
+
+  Ranked(int64_t n, int64_t k) : shape{static_cast<size_t>(n), static_cast<size_t>(k)} {
+    require(k >= 1, "k must be at least 1");
+    ids.resize(shape[0] * shape[1]);
+    scores.resize(shape[0] * shape[1]);
+  }
+  nb::tuple take() { return nb::make_tuple(to_numpy(std::move(ids), shape), to_numpy(std::move(scores), shape)); }
+};
+
 }  // namespace lt::bind

@@ -7,11 +7,6 @@ namespace lt::bind {
 namespace {
 
 template <class T>
-MatrixView<const T> matrix_view(const Array2<T>& matrix) {
-  return {static_cast<int64_t>(matrix.shape(0)), static_cast<int64_t>(matrix.shape(1)), matrix.data()};
-}
-
-template <class T>
 const T* row_values(const std::optional<Array1<T>>& values, int64_t n, const char* name) {
   if (!values) return nullptr;
   require(static_cast<int64_t>(values->shape(0)) == n, std::string(name) + " has the wrong length");

@@ -14,10 +14,6 @@ nb::ndarray<nb::numpy, T> hand_over(std::unique_ptr<T[]> values, size_t n) {
   return nb::ndarray<nb::numpy, T>(data, {n}, owner);
 }
 
-MatrixView<const float> matrix_view(const Array2<float>& matrix) {
-  return {static_cast<int64_t>(matrix.shape(0)), static_cast<int64_t>(matrix.shape(1)), matrix.data()};
-}
-
 nb::tuple sum_positive_rows_csr(Array1<int64_t> indptr, Array1<int32_t> indices, Array1<float> values, int64_t n_cols,
                                 Array1<int64_t> label_indptr, Array1<int32_t> label_rows, Array1<float> label_weights,
                                 int64_t max_features, int n_threads, nb::object progress) {
