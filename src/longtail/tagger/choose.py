@@ -42,7 +42,7 @@ def _three_trees(random_state: Any, n_jobs: int | None) -> Ensemble:
     return Ensemble(models=trees)
 
 
-# Name → maker(random_state, n_jobs), for the command line and for Tagger(model="…").
+#: Name → maker(random_state, n_jobs), for the command line and for Tagger(model="…").
 MODELS: dict[str, Callable[[Any, int | None], Any]] = {
     "xr-linear": lambda seed, jobs: XRLinear(random_state=seed, n_jobs=jobs),
     "one-vs-all": lambda seed, jobs: OneVsAll(random_state=seed, n_jobs=jobs),
