@@ -152,7 +152,7 @@ class Cell:
         return found
 
     def _one_vs_all(self) -> dict[str, Any]:
-        model = lt.OneVsAll(random_state=self.seed, n_jobs=self.n_jobs)
+        model = lt.OneVsAll(C=1.0, random_state=self.seed, n_jobs=self.n_jobs)
         began = time.perf_counter()
         model.fit(self.X, self.Y)
         return {

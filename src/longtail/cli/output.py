@@ -6,6 +6,7 @@ import contextlib
 import csv
 import json
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import Any, TextIO
 
@@ -24,14 +25,15 @@ def print_json(value: Any) -> None:
     print(json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False))
 
 
-class Writer:
+class Writer(ABC):
     """Writes ``(text, [(label, score), …])`` rows as they come."""
 
     def __init__(self, file: TextIO) -> None:
         self.file = file
 
+    @abstractmethod
     def write(self, text: str, labels: Sequence[tuple[str, float]]) -> None:
-        raise NotImplementedError
+        """One row."""
 
     def flush(self) -> None:
         self.file.flush()

@@ -6,6 +6,7 @@ Counts are fractions t (true positives) and q (predicted), (L,) each; p (positiv
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -30,7 +31,7 @@ class Counts:
         return Counts(self.t + step * (other.t - self.t), self.q + step * (other.q - self.q))
 
 
-class Objective:
+class Objective(ABC):
     """Psi(t, q) = (1 - w) * utility + w * precision at k."""
 
     concave = False
@@ -57,11 +58,13 @@ class Objective:
     def n_moving(self, start: Counts, end: Counts) -> int:
         return len(self.p)
 
+    @abstractmethod
     def _value(self, t: np.ndarray, q: np.ndarray, p: np.ndarray) -> float:
-        raise NotImplementedError
+        """The utility without the share of precision."""
 
+    @abstractmethod
     def _slope(self, t: np.ndarray, q: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        raise NotImplementedError
+        """Its slopes by t and by q."""
 
 
 class MacroObjective(Objective):

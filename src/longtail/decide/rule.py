@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,15 +17,16 @@ from longtail.decide.candidates import Candidates
 __all__ = ["DecisionRule", "by_probability", "decide_linear", "is_exact"]
 
 
-class DecisionRule(Estimator):
+class DecisionRule(Estimator, ABC):
     """Chooses labels from probabilities: ``select(eta)`` takes a dense or sparse matrix (n, L) or a
     ``TopK`` and answers with a ``TopK``.
     """
 
     type_tag: ClassVar[str] = "decision-rule"
 
+    @abstractmethod
     def select(self, eta: Any, *, allow: Any = None, deny: Any = None) -> TopK:
-        raise NotImplementedError
+        """The labels chosen for every row."""
 
     def _get_state(self) -> persist.State:
         raise TypeError(f"{type(self).__name__} has learned nothing to save: keep its parameters")

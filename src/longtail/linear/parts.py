@@ -167,7 +167,9 @@ def cut(problem: LevelProblem, part: Part) -> LevelProblem:
         return value if np.ndim(value) == 0 else np.asarray(value)[part.first : part.last]
 
     inner = np.clip(problem.child_ptr[part.top : part.bottom + 1], part.first, part.last)
-    relevance = problem.relevance
+    relevance, start = problem.relevance, problem.start
+    if start is not None:
+        start = tuple(of_children[part.first : part.last] for of_children in start)  # type: ignore
     return replace(
         problem,
         parents=parents[:, part.top : part.bottom],
@@ -176,6 +178,7 @@ def cut(problem: LevelProblem, part: Part) -> LevelProblem:
         relevance=None if relevance is None else relevance[begin:end],
         positive_cost=of_child(problem.positive_cost),
         negative_cost=of_child(problem.negative_cost),
+        start=start,
     )
 
 
