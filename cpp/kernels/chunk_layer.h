@@ -80,6 +80,6 @@ void build_layer(const CsrView& weights, const float* bias, int64_t n_parents, c
 
 // Throws std::invalid_argument if the arrays of a view (read from a file, say) do not fit together.
 void check_layer(const ChunkLayerView& layer, int64_t n_features_total, int64_t n_entry_ptr, int64_t n_entries,
-                 int64_t n_buckets);
+                 int64_t n_buckets, int n_threads);
 
 }  // namespace lt

@@ -12,6 +12,7 @@
 #include <string>
 #include <utility>
 
+#include "kernels/numa.h"
 #include "kernels/pruning.h"
 
 namespace lt {
@@ -53,20 +54,52 @@ class Arena {
 // The rows of one parent, features renamed by falling frequency within the parent.
 struct NodeRows {
   std::vector<int64_t> indptr;
-  std::vector<int32_t> indices;
-  std::vector<float> values;
+  const int32_t* indices = nullptr;  // of the entries, in `own` or in memory that the caller lent
+  const float* values = nullptr;
+  std::unique_ptr<char[]> own;
   std::vector<float> sq_norms;
   std::vector<float> row_weight;    // empty, or (rows)
   std::vector<float> mean;          // primal only, (n_features): mean of the rows
   std::vector<float> weighted_sum;  // primal only, (n_features): sum of the rows times their weight
   std::vector<int32_t> original;    // (n_features): feature id of each local feature
 
+  int64_t nnz() const { return indptr.back(); }
+  static int64_t entry_bytes(int64_t nnz) { return nnz * static_cast<int64_t>(sizeof(int32_t) + sizeof(float)); }
+
+  // Puts the entries into `room` (null: memory of its own) and returns where they may be written.
+  std::pair<int32_t*, float*> place(int64_t nnz, char* room) {
+    if (!room) {
+      own.reset(new char[entry_bytes(nnz)]);
+      room = own.get();
+    }
+    auto* to_values = reinterpret_cast<float*>(room);
+    auto* to_indices = reinterpret_cast<int32_t*>(to_values + nnz);
+    indices = to_indices;
+    values = to_values;
+    return {to_indices, to_values};
+  }
+
+  // The same rows in memory that the calling thread is the first to touch.
+  NodeRows copy() const {
+    NodeRows out;
+    out.indptr = indptr;
+    const auto [to_indices, to_values] = out.place(nnz(), nullptr);
+    std::copy(indices, indices + nnz(), to_indices);
+    std::copy(values, values + nnz(), to_values);
+    out.sq_norms = sq_norms;
+    out.row_weight = row_weight;
+    out.mean = mean;
+    out.weighted_sum = weighted_sum;
+    out.original = original;
+    return out;
+  }
+
   LaneRows view() const {
     return {static_cast<int64_t>(sq_norms.size()),
             static_cast<int64_t>(original.size()),
             indptr.data(),
-            indices.data(),
-            values.data(),
+            indices,
+            values,
             sq_norms.data(),
             mean.data(),
             weighted_sum.data()};
@@ -95,7 +128,8 @@ struct GatherScratch {
   std::vector<std::pair<int32_t, float>> entries;
 };
 
-void gather_rows(const LevelData& data, int64_t parent, GatherScratch& scratch, NodeRows& node) {
+// `room`: where the entries go, or null for memory of the node's own.
+void gather_rows(const LevelData& data, int64_t parent, char* room, GatherScratch& scratch, NodeRows& node) {
   const CsrView& X = data.X;
   const int64_t begin = data.parent_ptr[parent], end = data.parent_ptr[parent + 1];
   scratch.count.resize(X.n_cols);
@@ -118,9 +152,8 @@ void gather_rows(const LevelData& data, int64_t parent, GatherScratch& scratch, 
   }
   node.indptr.reserve(end - begin + 1);
   node.indptr.push_back(0);
-  node.indices.reserve(nnz);
-  node.values.reserve(nnz);
   node.sq_norms.reserve(end - begin);
+  auto [to_index, to_value] = node.place(nnz, room);
   for (int64_t r = begin; r < end; ++r) {
     const int64_t row = data.parent_rows[r];
     float sq_norm = 0;
@@ -130,11 +163,11 @@ void gather_rows(const LevelData& data, int64_t parent, GatherScratch& scratch, 
       scratch.entries.push_back({scratch.local[X.indices[p]], X.values[p]});
     std::sort(scratch.entries.begin(), scratch.entries.end());
     for (const auto& [feature, value] : scratch.entries) {
-      node.indices.push_back(feature);
-      node.values.push_back(value);
+      *to_index++ = feature;
+      *to_value++ = value;
       sq_norm += value * value;
     }
-    node.indptr.push_back(static_cast<int64_t>(node.indices.size()));
+    node.indptr.push_back(node.indptr.back() + static_cast<int64_t>(scratch.entries.size()));
     node.sq_norms.push_back(sq_norm);
     if (data.row_weight) node.row_weight.push_back(data.row_weight[row]);
   }
@@ -300,6 +333,43 @@ struct Block {
   int n_lanes;
 };
 
+// The gathered rows of a batch of parents, near every worker: a worker on another NUMA node than the one that gathered
+// a parent's rows makes a copy for its node when it first needs them.
+class Batch {
+ public:
+  Batch(const NumaNodes& numa, int64_t n_parents, bool copy)
+      : numa_(numa), copy_(copy && numa.size() > 1), rows_(n_parents), home_(n_parents, 0) {
+    if (!copy_) return;
+    copies_.resize(n_parents * numa.size());
+    made_ = std::make_unique<std::once_flag[]>(copies_.size());
+  }
+
+  NodeRows& gathered_by(int worker, int64_t parent) {
+    home_[parent] = numa_.of_worker(worker);
+    return rows_[parent];
+  }
+
+  const NodeRows& rows(int64_t parent) const { return rows_[parent]; }
+
+  const NodeRows& near(int worker, int64_t parent, std::atomic<int64_t>& n_copies) {
+    const int node = numa_.of_worker(worker);
+    if (!copy_ || node == home_[parent]) return rows_[parent];
+    const int64_t at = parent * numa_.size() + node;
+    std::call_once(made_[at], [&] {
+      copies_[at] = rows_[parent].copy();
+      ++n_copies;
+    });
+    return copies_[at];
+  }
+
+ private:
+  const NumaNodes& numa_;
+  bool copy_;
+  std::vector<NodeRows> rows_, copies_;  // (n_parents), (n_parents, NUMA nodes)
+  std::vector<int> home_;                // (n_parents): the NUMA node that gathered
+  std::unique_ptr<std::once_flag[]> made_;
+};
+
 }  // namespace
 
 bool train_level(const LevelData& data, const LevelParams& params, int n_threads, ChunkLayer& layer,
@@ -310,28 +380,36 @@ bool train_level(const LevelData& data, const LevelParams& params, int n_threads
   layer.bias.assign(n_children, 0.0f);
   std::vector<Chunk> chunks(n_chunks);
   std::vector<Worker> workers(std::max(n_threads, 1));
-  std::atomic<int64_t> unconverged{0}, iterations{0};
+  std::atomic<int64_t> unconverged{0}, iterations{0}, copies{0};
   int64_t children_done = 0;
+  const NumaNodes numa = numa_nodes(n_threads);
+  const WorkerStart pin = numa.size() > 1 ? WorkerStart([&](int worker) { numa.pin(worker); }) : WorkerStart();
+  const int64_t batch_bytes = params.batch_bytes / numa.size();  // what copies leave
 
   for (int64_t batch_begin = 0; batch_begin < data.n_parents;) {
     int64_t batch_end = batch_begin, bytes = 0;
     while (batch_end < data.n_parents) {
-      int64_t node_bytes = 0;
+      int64_t node_nnz = 0;
       for (int64_t r = data.parent_ptr[batch_end]; r < data.parent_ptr[batch_end + 1]; ++r)
-        node_bytes += 8 * data.X.row_nnz(data.parent_rows[r]) + 16;
-      if (batch_end > batch_begin && bytes + node_bytes > params.batch_bytes) break;
+        node_nnz += data.X.row_nnz(data.parent_rows[r]);
+      const int64_t node_bytes = gathered_bytes(data.parent_ptr[batch_end + 1] - data.parent_ptr[batch_end], node_nnz);
+      if (batch_end > batch_begin && bytes + node_bytes > batch_bytes) break;
       bytes += node_bytes;
       ++batch_end;
     }
 
-    std::vector<NodeRows> nodes(batch_end - batch_begin);
+    // A parent whose rows are more than a batch is alone in it, and is not copied either.
+    const bool large = bytes > batch_bytes;
+    char* room = large && bytes <= params.room_bytes ? params.room : nullptr;
+    Batch batch(numa, batch_end - batch_begin, !large);
     if (!parallel_for(
             batch_end - batch_begin, n_threads,
             [&](int64_t t, int worker) {
-              gather_rows(data, batch_begin + t, workers[worker].gather, nodes[t]);
-              if (!params.dual) sum_rows(nodes[t]);
+              NodeRows& node = batch.gathered_by(worker, t);
+              gather_rows(data, batch_begin + t, room, workers[worker].gather, node);
+              if (!params.dual) sum_rows(node);
             },
-            poll))
+            poll, pin))
       return false;
 
     std::vector<Block> blocks;
@@ -356,8 +434,9 @@ bool train_level(const LevelData& data, const LevelParams& params, int n_threads
             [&](int64_t t, int worker) {
               const Block& block = blocks[t];
               LaneStatus status;
-              solve_block(data, params, block.parent, block.first, block.n_lanes, nodes[block.parent - batch_begin],
-                          workers[worker], solved[t], layer.bias.data(), status);
+              solve_block(data, params, block.parent, block.first, block.n_lanes,
+                          batch.near(worker, block.parent - batch_begin, copies), workers[worker], solved[t],
+                          layer.bias.data(), status);
               int64_t missed = 0, passes = 0;
               for (int lane = 0; lane < block.n_lanes; ++lane) {
                 missed += !status.converged[lane];
@@ -366,13 +445,13 @@ bool train_level(const LevelData& data, const LevelParams& params, int n_threads
               unconverged += missed;
               iterations += passes;
             },
-            level_poll))
+            level_poll, pin))
       return false;
 
     if (!parallel_for(
             last_chunk - first_chunk, n_threads,
             [&](int64_t t, int) {
-              build_chunk(nodes[chunk_parent[t] - batch_begin], solved.begin() + chunk_blocks[t],
+              build_chunk(batch.rows(chunk_parent[t] - batch_begin), solved.begin() + chunk_blocks[t],
                           chunk_blocks[t + 1] - chunk_blocks[t], chunks[first_chunk + t]);
             },
             poll))
@@ -383,6 +462,7 @@ bool train_level(const LevelData& data, const LevelParams& params, int n_threads
   join_chunks(chunks, data.X.n_cols, layer);
   report.unconverged = unconverged;
   report.iterations = iterations;
+  report.copies = copies;
   return true;
 }
 

@@ -145,6 +145,7 @@ class LinearRanker(Growing, Explaining, ProbabilityRanker):
                 powers,
                 self.label_of_leaf_,
                 self.n_features_in_,
+                n_threads(self.n_jobs),
             )
             self.__dict__["_native_searcher"] = names, searcher
         return searcher
