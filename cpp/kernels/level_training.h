@@ -4,8 +4,8 @@
 //   1. gather the rows of a parent and rename its features in order of falling frequency (once per parent);
 //   2. solve its children 16 at a time (the unit of work: parent x block of 16 siblings);
 //   3. prune, and turn the blocks into chunks for search.
-// Parents are taken in batches whose gathered rows fit into `batch_bytes`. On a machine with several NUMA nodes, threads
-// are pinned to them in turn and gathered rows are copied to each node that solves with them; the copies share
+// Parents are taken in batches whose gathered rows fit into `batch_bytes`. On a machine with several NUMA nodes,
+// threads are pinned to them in turn and gathered rows are copied to each node that solves with them; the copies share
 // `batch_bytes`, and a parent whose rows are more than that is not copied. The bits do not depend on any of this.
 #pragma once
 

@@ -100,15 +100,26 @@ Case synthesizing() {
             std::partial_sum(sizes.begin(), sizes.end(), label_ptr.begin() + 1);
             synthetic_sizes({1, RowPurpose::kFeatureCount, 0, 3, 12, 8.0, 0.5}, kRows, n_threads, sizes.data());
             std::partial_sum(sizes.begin(), sizes.end(), word_ptr.begin() + 1);
-            std::vector<int32_t> order(kLabels), row_topic(kRows), label_topic(kLabels), topic_rows{kRows / 2, kRows / 2};
+            std::vector<int32_t> order(kLabels), row_topic(kRows), label_topic(kLabels),
+                topic_rows{kRows / 2, kRows / 2};
             std::iota(order.begin(), order.end(), 0);
             std::vector<double> cumulative(kLabels + 1);
             std::iota(cumulative.begin(), cumulative.end(), 0.0);
             for (int64_t i = 0; i < kRows; ++i) row_topic[i] = static_cast<int32_t>(i % 2);
             for (int64_t l = 0; l < kLabels; ++l) label_topic[l] = l < 20 ? 0 : 1;
             const std::vector<int64_t> topic_begin{0, 20, 40};
-            const LabelPlan plan{1,  0, kLabels, 2, order.data(), topic_begin.data(), cumulative.data(), row_topic.data(),
-                                 nullptr, topic_rows.data(), 0.0, 0.8};
+            const LabelPlan plan{1,
+                                 0,
+                                 kLabels,
+                                 2,
+                                 order.data(),
+                                 topic_begin.data(),
+                                 cumulative.data(),
+                                 row_topic.data(),
+                                 nullptr,
+                                 topic_rows.data(),
+                                 0.0,
+                                 0.8};
             std::vector<int32_t> labels(label_ptr.back()), words(word_ptr.back());
             synthetic_labels(plan, kRows, label_ptr.data(), n_threads, labels.data(), kGoOn);
             std::vector<float> values(words.size());

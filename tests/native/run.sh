@@ -4,7 +4,8 @@
 #   tests/native/run.sh [PART OF A CASE'S NAME]
 #
 # Needs a compiler with the sanitizer's runtime library (g++ and clang++ both have one). Only what changed is compiled
-# again. Inner loops are built for any machine: threads are started, and data shared, outside of them.
+# again; BUILD_ONLY=1 stops there. Inner loops are built for any machine: threads are started, and data shared, outside
+# of them.
 set -eu
 cd "$(dirname "$0")/../.."
 build=build/tsan
@@ -20,6 +21,7 @@ $build/%.o: %.cpp
 	@${CXX:-c++} $flags -MMD -c \$< -o \$@
 -include \$(OBJECTS:.o=.d)
 RULES
+[ -z "${BUILD_ONLY:-}" ] || exit 0
 # The sanitizer of older compilers wants memory where newer kernels do not put it by themselves.
 fixed=$(command -v setarch > /dev/null && setarch -R true 2> /dev/null && echo "setarch -R" || true)
-TSAN_OPTIONS="halt_on_error=1 $(echo "${TSAN_OPTIONS:-}")" exec $fixed $build/threads "$@"
+TSAN_OPTIONS="halt_on_error=1 ${TSAN_OPTIONS:-}" exec $fixed $build/threads "$@"

@@ -121,6 +121,7 @@ def train_in_parts(
                     first_child=part.first,
                     n_threads=n_threads,
                     batch_bytes=batch_bytes,
+                    folder=checkpoint.path,
                     progress=_shifted(progress, part, n_children),
                 )
                 saved = persist.State("linear-part", {})
