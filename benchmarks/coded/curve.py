@@ -1,6 +1,6 @@
 """Accuracy against resources for one label per row: MACH over buckets and repetitions.
 
-    python benchmarks/coded_curve.py [--data TIB-SID-en] [--rows 20000] [--estimator linear]
+    python benchmarks/coded/curve.py [--data TIB-SID-en] [--rows 20000] [--estimator linear]
                                      [--plot docs/_static/coded-curve.svg]
 
 Makes one class of each row, the most frequent of its labels, and trains MACH for every combination

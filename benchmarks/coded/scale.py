@@ -1,6 +1,6 @@
 """Ten million labels on a small machine: training step, decoding, memory.
 
-    python benchmarks/coded_scale.py [--labels 10000000] [--buckets 20000] [--repetitions 16]
+    python benchmarks/coded/scale.py [--labels 10000000] [--buckets 20000] [--repetitions 16]
                                      [--rows 20000] [--features 200000] [--n-jobs 2]
 
 Random rows of 50 features and 5 power-law labels: what is measured is time and memory, not quality.
