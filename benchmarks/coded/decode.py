@@ -7,8 +7,8 @@ Bucket scores are logits of random queries in two regimes: "peaked", where five 
 stand out as they do in a trained model, and "flat", where nothing does and pruning finds no hold:
 the worst case. NumPy gathers R values per label, averages them, and takes the top five with
 argpartition, one query at a time; it is timed on a few queries. Answers are compared. NumPy runs on
-one thread; on a busy machine the ratio of CPU seconds is the one to trust, and on n idle threads the
-decoder is n times as fast as it says.
+one thread; on a busy machine the ratio of CPU seconds is the one to trust, and on n idle threads
+the decoder is n times as fast as it says.
 """
 
 from __future__ import annotations
@@ -79,7 +79,9 @@ def main() -> None:
     seconds, _, _ = timed(code._decoder)
     print(f"inverse tables: {seconds:.2f} s")
     rng = np.random.default_rng(0)
-    print("\n| scores | decoder | wall ms per query | against NumPy | CPU ms | ratio | same answers |")
+    print(
+        "\n| scores | decoder | wall ms per query | against NumPy | CPU ms | ratio | same answers |"
+    )
     print("|---|---|---:|---:|---:|---:|---|")
     few = min(4, args.queries)
     for peaked in (True, False):

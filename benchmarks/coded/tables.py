@@ -1,7 +1,7 @@
 """Fewer outputs than labels: what do MACH and DECLARE cost, and what do they save?
 
     python benchmarks/coded/tables.py run [--data Bibtex Delicious CiteULike-t TIB-SID-en]
-                [--seeds 0 1 2] [--kinds declare pruned network mach …] [--device cuda] [--workers 1]
+                [--seeds 0 1 2] [--kinds declare pruned network …] [--device cuda] [--workers 1]
     python benchmarks/coded/tables.py report [--plot docs/_static/coded-convergence.svg]
 
 ``run`` trains what is missing, with the settings that ``tune.py`` has chosen on held-out training
@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from data import NAMES, load
+from rows import NAMES, load
 from training import Training
 
 import longtail as lt

@@ -11,8 +11,8 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from data import COMPONENTS, Rows, measured, precisions
 from joblib import parallel_config
+from rows import COMPONENTS, Rows, measured, precisions
 
 import longtail as lt
 from longtail.coded import Ridge

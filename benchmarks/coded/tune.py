@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from data import NAMES, held_out
+from rows import NAMES, held_out
 from training import Training
 
 HERE = Path(__file__).resolve().parent

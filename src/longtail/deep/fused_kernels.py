@@ -47,9 +47,7 @@ def adam(
 
 
 @triton.jit
-def sum_rows(
-    matrix, index, offsets, values, out, n_entries, n_bags, width, BLOCK: tl.constexpr
-):
+def sum_rows(matrix, index, offsets, values, out, n_entries, n_bags, width, BLOCK: tl.constexpr):
     """One program for each bag and block of columns."""
     i = tl.program_id(0).to(tl.int64)
     column = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
