@@ -165,7 +165,8 @@ class Decoder {
 
   // The value that the aggregate must reach for the score to reach `threshold`, rounded down.
   float least_aggregate(float threshold, float slack) const {
-    return threshold == -kInf ? -kInf : (threshold - params_.offset) / params_.scale - slack;
+    const float least = (threshold - params_.offset) / params_.scale - slack;
+    return std::isnan(least) ? -kInf : least;  // infinite values: everything may be among the best
   }
 
   const int32_t* begin(int64_t r, int64_t bucket) const {
@@ -258,13 +259,14 @@ class Decoder {
       slacks[lane] = slack(values[lane]);
       least[lane] = lane < width ? least_aggregate(w.best[q].threshold, slacks[lane]) : kInf;
     }
+    const unsigned mine = (1u << width) - 1;  // an infinite value reaches any limit, also in a lane that is no query's
     for (int64_t i = 0; i < R_ * B_; ++i)
       for (size_t lane = 0; lane < 16; ++lane) w.lanes[i].value[lane] = values[lane][i];
     for (int64_t begin = 0; begin < code_.n_labels; begin += kScanBlock) {
       const int64_t n = std::min(kScanBlock, code_.n_labels - begin);
       kernels_.scan(w.lanes[0].value, code_.table + begin * R_, n, R_, B_, params_.aggregation, least, w.hits.data());
       for (int64_t i = 0; i < n; ++i)
-        for (unsigned left = w.hits[i]; left; left &= left - 1) {
+        for (unsigned left = w.hits[i] & mine; left; left &= left - 1) {
           const int lane = __builtin_ctz(left);
           Best& best = w.best[w.to_scan[first + lane]];
           const float before = best.threshold;
