@@ -3,8 +3,8 @@
 Written as tensor operations, an Adam update of n weights moves 16 n numbers (every operation reads
 and writes its own), and an update of some rows of a matrix gathers and scatters three matrices on
 top of that. The kernel here reads weight, two moments and gradient, and writes the first three:
-7 n. A sum of embeddings is a gather that adds, here with one program per bag and block of columns; on
-an H200, at the sizes of benchmarks/coded/gpu.py, that took a sixth of the time of torch's own.
+7 n. A sum of embeddings is a gather that adds, here with one program per bag and block of columns;
+on an H200, at the sizes of benchmarks/coded/gpu.py, that took a sixth of the time of torch's own.
 
 The kernels are compiled by Triton, which comes with torch where there is a GPU; without it, the
 tensor operations that the callers fall back on do the same to rounding.
