@@ -34,6 +34,10 @@ struct LevelData {
   // The layer then holds the differences from it. Dual solver only.
   const CsrView* start = nullptr;
   const float* start_bias = nullptr;  // (n_children), times the constant feature
+  // Rows (n) that the start was trained on, and which positives (per positive) it had then: their dual variables are
+  // read off the start, and training goes on from there. Both or neither.
+  const uint8_t* known_row = nullptr;
+  const uint8_t* known_positive = nullptr;
 };
 
 struct LevelParams {
@@ -50,8 +54,8 @@ struct LevelParams {
   int64_t room_bytes = 0;
 };
 
-// Bytes that gathered rows take in a batch, or in the room above.
-inline int64_t gathered_bytes(int64_t n_rows, int64_t nnz) { return 8 * nnz + 16 * n_rows; }
+// Bytes that gathered rows take in a batch, or in the room above: the entries twice, while they are brought into order.
+inline int64_t gathered_bytes(int64_t n_rows, int64_t nnz) { return 16 * nnz + 16 * n_rows; }
 
 struct LevelReport {
   int64_t unconverged = 0;  // children that hit max_iter

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -173,3 +174,17 @@ def test_memory_stays_below_the_size_of_X(tmp_path: Path) -> None:
     }
     assert done["file"].stdout == "trained\n", done["file"].stderr
     assert "MemoryError" in done["memory"].stderr
+
+
+def test_a_model_under_a_memory_limit_lies_in_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parts go to temporary files as they finish, bit by bit the model trained in memory."""
+    monkeypatch.setattr("longtail.linear.layer._LARGE", 64)
+    X, Y = make_rows(n=400, n_labels=40)
+    for maker in (lt.OneVsAll, lambda **more: lt.XRLinear(tree=lt.LabelTree(leaf=10), **more)):
+        plain, limited = maker().fit(X, Y), maker(memory_limit="8GB").fit(X, Y)
+        assert is_mapped(limited.layers_[-1].arrays["value"])
+        assert not is_mapped(plain.layers_[-1].arrays["value"])
+        for ours, theirs in zip(limited.layers_, plain.layers_, strict=True):
+            for name, array in theirs.arrays.items():
+                np.testing.assert_array_equal(ours.arrays[name], array)
+        assert pickle.loads(pickle.dumps(limited)).predict_topk(X) == plain.predict_topk(X)

@@ -1,7 +1,9 @@
 """How training keeps to a ``memory_limit``.
 
 What is in memory when ``fit`` begins (the interpreter, X, Y) is given; on top come the rows scaled
-to unit length, the labels of each level, the features that labels are clustered by, and the model.
+to unit length, the labels of each level, and the features that labels are clustered by. Finished
+parts of the model are written to temporary files, which the model maps (in the folder of the
+checkpoint, or in the system's place for such files: ``TMPDIR``).
 What is left is shared out: label features may be cut to their largest entries, and rows are
 gathered for as many tree nodes at a time as fit.
 
@@ -84,8 +86,7 @@ def plan_memory(
     n_labels = Y.shape[1]
     scaled = 0 if mapped else 4 * entries
     levels = 40 * Y.nnz + 64 * n_labels  # labels of two levels by column, in both orders
-    model = 400 * n_labels  # about 60 weights a label; more are cut by the threshold
-    fixed = in_use + scaled + levels + model
+    fixed = in_use + scaled + levels  # the model goes to files as it is made
     # An entry, its copy while it is sorted, and the clusters'. How many features are kept decides
     # the tree, so it follows from the limit and the data alone, not from what else is in memory.
     per_feature = 20 * n_labels

@@ -152,6 +152,7 @@ class OneVsAll(LinearRanker):
             batch_bytes=memory.batch_bytes,
             checkpoint=checkpoint,
             what="OneVsAll",
+            spill=self.memory_limit is not None,
         )
         self._set_layers([layer], order)
 

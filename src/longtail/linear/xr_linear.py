@@ -184,6 +184,7 @@ class XRLinear(LinearRanker):
                     batch_bytes=memory.batch_bytes,
                     checkpoint=checkpoint,
                     what=f"XRLinear, level {t + 1} of {depth}",
+                    spill=self.memory_limit is not None,
                 )
             )
             if "man" in self.negatives or t + 1 == depth:  # the next level waits for this one
