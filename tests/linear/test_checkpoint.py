@@ -103,12 +103,12 @@ def test_a_damaged_part_is_not_used(tmp_path: Path) -> None:
 NURSERY = """
 import os, sys
 import longtail as lt
-data = lt.make_longtail(3000, 2000, 3000, random_state=0)
+data = lt.make_longtail(1200, 800, 1000, random_state=0)
 for line in sys.stdin:  # a line: where the checkpoint is, and where the model goes
     checkpoint, folder = line.rstrip("\\n").split("\\t")
     child = os.fork()
     if child == 0:
-        model = lt.XRLinear(tree=lt.LabelTree(level_sizes=[40]), n_jobs=2)
+        model = lt.XRLinear(tree=lt.LabelTree(level_sizes=[12]), n_jobs=2)
         model.fit(data.train.X, data.train.Y, checkpoint=checkpoint).save(folder, overwrite=True)
         os._exit(0)
     print(child, flush=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import resource
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -127,6 +128,19 @@ def test_scratch_goes_where_it_should(tmp_path: Path) -> None:
     array[:] = 1
     assert array.sum() == 10 and not list(tmp_path.iterdir())
     assert len(scratch_array(0, np.float32)) == 0
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of files are Linux's")
+def test_a_full_disk_is_an_error(tmp_path: Path) -> None:
+    """Not a crash when the pages are written, much later."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
+    try:
+        with pytest.raises(OSError, match="TMPDIR"):
+            scratch_array(1000, np.float32, tmp_path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert not list(tmp_path.iterdir())
 
 
 OUT_OF_CORE = """
