@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import os
 import resource
 import subprocess
 import sys
@@ -176,6 +177,7 @@ print("trained")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of memory are Linux's")
+@pytest.mark.skipif("LD_PRELOAD" in os.environ, reason="sanitizers need memory of their own")
 def test_memory_stays_below_the_size_of_X(tmp_path: Path) -> None:
     """With three quarters of its size, training from a file succeeds, and from memory cannot."""
     done = {
