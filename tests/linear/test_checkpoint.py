@@ -19,6 +19,7 @@ from linear_cases import make_rows
 import longtail as lt
 from longtail.linear.level import LevelProblem, all_rows
 from longtail.linear.parts import plan_parts
+from longtail.persist.siblings import sibling
 
 MAKERS = {
     "XRLinear": lambda: lt.XRLinear(tree=lt.LabelTree(level_sizes=[3, 9])),
@@ -98,6 +99,18 @@ def test_a_damaged_part_is_not_used(tmp_path: Path) -> None:
     (tmp_path / "c" / "labels-0" / "layer_value.npy").write_bytes(b"no")
     with pytest.raises(lt.ModelFormatError, match="layer_value"):
         lt.OneVsAll().fit(X, Y, checkpoint=tmp_path / "c")
+
+
+def test_what_a_killed_run_left_is_not_waited_for(tmp_path: Path) -> None:
+    """A part that was being saved: nobody will ever finish it."""
+    X, Y = make_rows()
+    lt.OneVsAll().fit(X, Y, checkpoint=tmp_path / "c")
+    (tmp_path / "c" / "labels-0").rename(sibling(str(tmp_path / "c" / "labels-0"), ".new"))
+    began = time.process_time(), time.monotonic()
+    lt.OneVsAll().fit(X, Y, checkpoint=tmp_path / "c")
+    waited = time.monotonic() - began[1] - (time.process_time() - began[0])
+    assert waited < 4, "as long as loading waits for a save"
+    assert sorted(path.name for path in (tmp_path / "c").iterdir()) == ["labels-0", "problem.json"]
 
 
 NURSERY = """

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import pickle
 import os
+import pickle
 import resource
 import subprocess
 import sys
