@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,6 +19,7 @@ from linear_cases import make_rows
 import longtail as lt
 from longtail.linear.level import LevelProblem, all_rows
 from longtail.linear.parts import plan_parts
+from longtail.persist.siblings import sibling
 
 MAKERS = {
     "XRLinear": lambda: lt.XRLinear(tree=lt.LabelTree(level_sizes=[3, 9])),
@@ -98,32 +101,90 @@ def test_a_damaged_part_is_not_used(tmp_path: Path) -> None:
         lt.OneVsAll().fit(X, Y, checkpoint=tmp_path / "c")
 
 
-TRAINING = """
-import sys
+def test_what_a_killed_run_left_is_not_waited_for(tmp_path: Path) -> None:
+    """A part that was being saved: nobody will ever finish it."""
+    X, Y = make_rows()
+    lt.OneVsAll().fit(X, Y, checkpoint=tmp_path / "c")
+    (tmp_path / "c" / "labels-0").rename(sibling(str(tmp_path / "c" / "labels-0"), ".new"))
+    began = time.process_time(), time.monotonic()
+    lt.OneVsAll().fit(X, Y, checkpoint=tmp_path / "c")
+    waited = time.monotonic() - began[1] - (time.process_time() - began[0])
+    assert waited < 4, "as long as loading waits for a save"
+    assert sorted(path.name for path in (tmp_path / "c").iterdir()) == ["labels-0", "problem.json"]
+
+
+NURSERY = """
+import os, sys
 import longtail as lt
-data = lt.make_longtail(3000, 2000, 3000, random_state=0)
-model = lt.XRLinear(tree=lt.LabelTree(level_sizes=[40]), n_jobs=2)
-model.fit(data.train.X, data.train.Y, checkpoint=sys.argv[1])
-model.save(sys.argv[2], overwrite=True)
-print("done")
+data = lt.make_longtail(1200, 800, 1000, random_state=0)
+for line in sys.stdin:  # a line: where the checkpoint is, and where the model goes
+    checkpoint, folder = line.rstrip("\\n").split("\\t")
+    child = os.fork()
+    if child == 0:
+        model = lt.XRLinear(tree=lt.LabelTree(level_sizes=[12]), n_jobs=2)
+        model.fit(data.train.X, data.train.Y, checkpoint=checkpoint).save(folder, overwrite=True)
+        os._exit(0)
+    print(child, flush=True)
+    print(os.waitpid(child, 0)[1], flush=True)
 """
 
 
-def test_killed_at_random_moments(tmp_path: Path) -> None:
-    """kill -9 again and again, also while the model is saved; what comes out is always the same."""
-    command = [sys.executable, "-c", TRAINING]
-    subprocess.run([*command, tmp_path / "c0", tmp_path / "whole"], check=True)
-    whole = lt.load(tmp_path / "whole")
-    rng = np.random.default_rng(int(os.environ.get("LONGTAIL_KILL_SEED", "0")))
-    kills = int(os.environ.get("LONGTAIL_KILLS", "4"))
-    for kill in range(kills):
-        process = subprocess.Popen(
-            [*command, tmp_path / "c", tmp_path / "model"], stdout=subprocess.DEVNULL
+class Trainings:
+    """Trainings in processes of their own, forked off one that has the data ready."""
+
+    def __init__(self) -> None:
+        self.nursery = subprocess.Popen(
+            [sys.executable, "-c", NURSERY],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
         )
-        time.sleep(float(rng.uniform(0.3, 2.0)))
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        if (tmp_path / "model").exists():
-            assert same(whole, lt.load(tmp_path / "model", verify=True)), f"after kill {kill}"
-    subprocess.run([*command, tmp_path / "c", tmp_path / "model"], check=True)
-    assert same(whole, lt.load(tmp_path / "model", verify=True))
+
+    def run(self, checkpoint: Path, folder: Path, kill_after: float | None = None) -> int:
+        """Trains and saves, or is killed in the middle; the status that the process ended with."""
+        assert self.nursery.stdin and self.nursery.stdout
+        self.nursery.stdin.write(f"{checkpoint}\t{folder}\n")
+        self.nursery.stdin.flush()
+        child = int(self.nursery.stdout.readline())
+        if kill_after is not None:
+            time.sleep(kill_after)
+            with contextlib.suppress(ProcessLookupError):  # it is done already
+                os.kill(child, signal.SIGKILL)
+        return int(self.nursery.stdout.readline())
+
+    def close(self) -> None:
+        assert self.nursery.stdin
+        self.nursery.stdin.close()
+        self.nursery.wait(timeout=30)
+
+
+def test_killed_at_random_moments(tmp_path: Path) -> None:
+    """kill -9 again and again, also while parts and the model are saved; what comes out is always
+    the same. ``LONGTAIL_KILLS`` sets the number. A training that gets to its end begins anew.
+    """
+    trainings = Trainings()
+    try:
+        began = time.monotonic()
+        assert trainings.run(tmp_path / "c0", tmp_path / "whole") == 0
+        took = time.monotonic() - began
+        whole = lt.load(tmp_path / "whole")
+        n_parts = len(list((tmp_path / "c0").iterdir()))
+        rng = np.random.default_rng(int(os.environ.get("LONGTAIL_KILL_SEED", "0")))
+        kills = int(os.environ.get("LONGTAIL_KILLS", "6"))
+        cut, killed = 0, 0
+        while killed < kills:
+            ended = trainings.run(tmp_path / "c", tmp_path / "model", took * rng.uniform(0.05, 0.8))
+            killed += ended != 0
+            if (tmp_path / "model").exists():
+                found = lt.load(tmp_path / "model", verify=True)
+                assert same(whole, found), f"after kill {killed}"
+            if ended == 0:
+                shutil.rmtree(tmp_path / "c")
+            elif (tmp_path / "c").exists():
+                cut += 2 < len(list((tmp_path / "c").glob("[!.]*"))) < n_parts
+        assert cut > 0, "no training was cut short in the middle: the kills prove nothing"
+        assert trainings.run(tmp_path / "c", tmp_path / "model") == 0
+        assert same(whole, lt.load(tmp_path / "model", verify=True))
+    finally:
+        trainings.close()

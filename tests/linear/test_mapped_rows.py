@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import resource
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -129,6 +131,19 @@ def test_scratch_goes_where_it_should(tmp_path: Path) -> None:
     assert len(scratch_array(0, np.float32)) == 0
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of files are Linux's")
+def test_a_full_disk_is_an_error(tmp_path: Path) -> None:
+    """Not a crash when the pages are written, much later."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
+    try:
+        with pytest.raises(OSError, match="TMPDIR"):
+            scratch_array(1000, np.float32, tmp_path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert not list(tmp_path.iterdir())
+
+
 OUT_OF_CORE = """
 import resource, sys
 import numpy as np
@@ -162,6 +177,7 @@ print("trained")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of memory are Linux's")
+@pytest.mark.skipif("LD_PRELOAD" in os.environ, reason="sanitizers need memory of their own")
 def test_memory_stays_below_the_size_of_X(tmp_path: Path) -> None:
     """With three quarters of its size, training from a file succeeds, and from memory cannot."""
     done = {

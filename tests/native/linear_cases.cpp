@@ -32,6 +32,11 @@ struct LevelInputs {
   std::vector<int64_t> parent_ptr{0}, child_ptr{0, 40, 57, 120}, positive_ptr{0};
   std::vector<int32_t> parent_rows, positive_rows;
   std::vector<float> positive_cost, negative_cost, row_weight;
+  // Where a training may begin, and what that start knows.
+  Csr start = random_csr(120, 300, 30, 9, 0.2f);
+  CsrView start_view = start.view();
+  std::vector<float> start_bias = random_floats(120, 10, -1.0f, 0.0f);
+  std::vector<uint8_t> known_row, known_positive;
 
   LevelInputs() {
     for (int64_t parent = 0; parent < 3; ++parent) {
@@ -48,6 +53,8 @@ struct LevelInputs {
     positive_cost = random_floats(static_cast<int64_t>(positive_rows.size()), 6, 0.5f, 2.0f);
     negative_cost = random_floats(child_ptr.back(), 7, 0.5f, 1.0f);
     row_weight = random_floats(500, 8, 0.5f, 1.0f);
+    for (int32_t row = 0; row < 500; ++row) known_row.push_back(row % 2 == 0);
+    for (int32_t row : positive_rows) known_positive.push_back(row % 2 == 0);
   }
 
   LevelData data() const {
@@ -64,9 +71,18 @@ struct LevelInputs {
     out.row_weight = row_weight.data();
     return out;
   }
+
+  LevelData continued() const {
+    LevelData out = data();
+    out.start = &start_view;
+    out.start_bias = start_bias.data();
+    out.known_row = known_row.data();
+    out.known_positive = known_positive.data();
+    return out;
+  }
 };
 
-Case training(const std::string& name, bool dual, Loss loss, int64_t batch_bytes) {
+Case training(const std::string& name, bool dual, Loss loss, int64_t batch_bytes, bool continued = false) {
   auto inputs = std::make_shared<LevelInputs>();
   return {name, [=](int n_threads, Digest& digest) {
             LevelParams params;
@@ -77,7 +93,7 @@ Case training(const std::string& name, bool dual, Loss loss, int64_t batch_bytes
             params.batch_bytes = batch_bytes;
             ChunkLayer layer;
             LevelReport report;
-            train_level(inputs->data(), params, n_threads, layer, report, kGoOn);
+            train_level(continued ? inputs->continued() : inputs->data(), params, n_threads, layer, report, kGoOn);
             add_layer(layer, digest);
             digest.add(&report.iterations, 1);
           }};
@@ -240,6 +256,7 @@ Case unit_length() {
 std::vector<Case> linear_cases() {
   return {training("train_level, dual", true, Loss::squared_hinge, int64_t{1} << 30),
           training("train_level, dual, small batches", true, Loss::hinge, 1 << 12),
+          training("train_level, dual, continued", true, Loss::squared_hinge, int64_t{1} << 30, true),
           training("train_level, Newton", false, Loss::logistic, int64_t{1} << 30),
           searching("beam_search", false),
           searching("beam_search, a deny list per row", true),

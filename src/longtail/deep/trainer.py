@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import time
 from collections.abc import Callable
@@ -220,9 +221,14 @@ class _Training:
     def _fingerprint(self) -> dict[str, Any]:
         """What a checkpoint must agree with: the plan, and the data."""
         fields = {k: v for k, v in vars(self.plan).items() if k not in ("checkpoint", "threads")}
-        X = self.raw_X
-        sums = [float(X.data.sum(dtype=np.float64)), float(np.sum(self.raw_targets))]
-        return {**fields, "shape": list(X.shape), "nnz": int(X.nnz), "sums": sums}
+        digest = hashlib.blake2b()
+        for matrix in (self.raw_X, self.raw_targets):
+            sparse = sp.issparse(matrix)
+            arrays = [matrix.indptr, matrix.indices, matrix.data] if sparse else [matrix]
+            for array in arrays:
+                digest.update(f"{array.dtype.str}{array.shape}".encode())
+                digest.update(np.ascontiguousarray(array).data)
+        return {**fields, "data": digest.hexdigest()}
 
     def _save(self, spent: float) -> None:
         if self.plan.checkpoint is None:

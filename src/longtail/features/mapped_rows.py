@@ -107,7 +107,17 @@ def scratch_array(
     if n_bytes == 0:
         return np.zeros(0, dtype)
     with tempfile.TemporaryFile(dir=folder, prefix=".rows-") as file:
-        file.truncate(n_bytes)
+        try:
+            if hasattr(
+                os, "posix_fallocate"
+            ):  # a full disk shall be an error now, not a crash later
+                os.posix_fallocate(file.fileno(), 0, n_bytes)
+            else:
+                file.truncate(n_bytes)
+        except OSError as error:
+            place = tempfile.gettempdir() if folder is None else os.fspath(folder)
+            advice = f"no room for {n_bytes / 1e9:.3g} GB in {place}: set TMPDIR to another folder"
+            raise OSError(error.errno, f"{error.strerror}; {advice}") from None
         return np.frombuffer(mmap.mmap(file.fileno(), n_bytes), dtype)
 
 

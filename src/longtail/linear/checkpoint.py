@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from longtail import persist
+from longtail.persist.siblings import sweep
 
 __all__ = ["Checkpoint", "fingerprint"]
 
@@ -50,8 +51,10 @@ class Checkpoint:
 
     def load(self, name: str) -> persist.State | None:
         """The part saved as ``name``, every byte checked, or None."""
+        path = self.path / name
+        sweep(os.path.realpath(path))  # what a killed run left: loading would wait for it to finish
         try:
-            return persist.load(self.path / name, mmap=False, verify=True)
+            return persist.load(path, mmap=False, verify=True)
         except FileNotFoundError:
             return None
 
