@@ -65,6 +65,7 @@ _ROOMS = {
     "exceptions",
     "features",
     "linear",
+    "losses",
     "metrics",
     "models",
     "persist",
