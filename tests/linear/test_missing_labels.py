@@ -268,3 +268,15 @@ def test_labels_that_come_later() -> None:
     kept = fewer.coef_.toarray()
     fewer.partial_fit(X, sp.csr_matrix(np.delete(Y.toarray(), [0, 5], axis=1)), labels=[0, 1])
     np.testing.assert_allclose(fewer.coef_.toarray(), kept, atol=2e-3)
+
+
+def test_weights_per_label_move_with_their_labels(tmp_path: Any) -> None:
+    X, Y = make_rows()
+    weights = np.linspace(0.5, 4, 24)
+    model = lt.OneVsAll(positive_weight=weights, **TIGHT).fit(X, Y).remove_labels([0, 5])
+    model.save(tmp_path / "m")
+    left = sp.csr_matrix(np.delete(Y.toarray(), [0, 5], axis=1))
+    for one in (model, lt.load(tmp_path / "m")):
+        before = one.coef_.toarray()
+        after = one.partial_fit(X, left, labels=[0, 6]).coef_.toarray()
+        np.testing.assert_allclose(after, before, atol=2e-3)

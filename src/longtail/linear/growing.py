@@ -10,7 +10,7 @@ halved, and only the two new nodes are trained.
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -21,8 +21,10 @@ from longtail._native import core, csr_args, n_threads
 from longtail._validation import as_features, as_k, as_labels, as_seed
 from longtail.data.vocabulary import Vocabulary
 from longtail.features.unit_rows import unit_rows
+from longtail.linear.label_weights import LabelWeights
 from longtail.linear.layer import Layer
-from longtail.linear.level import LevelProblem, as_weight, train_level
+from longtail.linear.level import LevelProblem, train_level
+from longtail.linear.missing_labels import corrected
 from longtail.linear.post_processing import post_processors
 from longtail.tree.clustering import cluster_order
 from longtail.tree.label_features import pifa
@@ -31,7 +33,9 @@ from longtail.tree.shape import balanced_shape
 if TYPE_CHECKING:
     from longtail.linear.ranker import LinearRanker
 
-__all__ = ["Growing"]
+__all__ = ["PER_LABEL", "Growing"]
+
+PER_LABEL = ("propensity_", "positive_weight_", "negative_weight_")
 
 Self = TypeVar("Self", bound="Growing")
 
@@ -64,6 +68,8 @@ class Growing:
         split_above : a tree node with more labels than this is halved (default: twice as many as
             the largest had before)
 
+        Where labels have weights or propensities of their own, those of the new ones are 1.
+
         >>> import longtail as lt
         >>> X, Y = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]], [[0], [1], []]
         >>> model = lt.OneVsAll().fit(X, Y)
@@ -91,6 +97,7 @@ class Growing:
         grown = _arranged(model, [layer, trained], pick, ptr)
         model.n_labels_ = n_old + n_new
         model.label_names_ = vocabulary
+        _change_per_label(model, lambda values: np.append(values, np.ones(n_new)))
         _install(model, [*above, grown], labels.astype(np.int32))
         if len(model.layers_) > 1:
             together = sp.hstack([rows.old, rows.new], format="csr")
@@ -125,6 +132,7 @@ class Growing:
         if model.label_names_ is not None:
             kept = zip(model.label_names_, gone, strict=True)
             model.label_names_ = Vocabulary([name for name, out in kept if not out])
+        _change_per_label(model, lambda values: values[~gone])
         _install(model, layers, names.astype(np.int32))
         return self
 
@@ -270,8 +278,6 @@ def _train(
     order = np.lexsort((np.arange(len(home)), -counts, home))
     child_ptr = np.searchsorted(home[order], np.arange(n_parents + 1)).astype(np.int64)
     used = np.flatnonzero(np.diff(child_ptr))
-    columns = rows.new[:, order].tocsc()
-    columns.sort_indices()
     if n_parents == 1:
         n = rows.X.shape[0]
         parents = sp.csc_matrix((np.ones(n, np.float32), np.arange(n), [0, n]), shape=(n, 1))
@@ -282,23 +288,52 @@ def _train(
         below = sp.vstack([_indicator(node, n_parents), _indicator(home, n_parents)], format="csr")
         parents = (sp.hstack([rows.old, rows.new], format="csr") @ below).tocsc()[:, used]
         parents.sort_indices()
-    weights = {}
-    for name in ("positive_weight", "negative_weight"):
-        value = as_weight(getattr(model, name), name)
-        if value.ndim:  # one per label: new labels count once
-            each = np.ones(len(home), np.float32) if positive is None else value[positive]
-            value = each[order]
-        weights[name] = model.C * value
+    columns, weights = _costs(model, rows, positive)
+    columns = columns[:, order].tocsc()
+    columns.sort_indices()
     problem = LevelProblem(
         parents=parents,
         child_ptr=np.append(0, child_ptr[1:][used]),
         positives=columns,
-        positive_cost=weights["positive_weight"],
-        negative_cost=weights["negative_weight"],
+        positive_cost=model.C * weights.positive[order],
+        negative_cost=model.C * weights.negative[order],
     )
     seed = (as_seed(model.random_state) + len(model.layers_) - 1) % 2**64
     threads = n_threads(model.n_jobs)
     return train_level(rows.X, problem, model._options(), seed=seed, n_threads=threads), order
+
+
+def _costs(
+    model: Any, rows: _Rows, positive: np.ndarray | None
+) -> tuple[sp.csr_matrix, LabelWeights]:
+    """Targets (n, m) and weights of the labels to train, as ``fit`` would give them."""
+    n_new = rows.new.shape[1]
+    weights = []
+    for name in ("positive_weight", "negative_weight"):
+        each = getattr(model, f"{name}_")
+        if each is None:
+            each = np.full(n_new, getattr(model, name), np.float64)
+        else:
+            each = np.ones(n_new) if positive is None else each[positive]
+        weights.append(each)
+    targets, p = rows.new, model.propensity_
+    if p is not None:  # what a label aims at may depend on all labels of its row
+        if positive is None:
+            p, full = np.append(p, np.ones(n_new)), sp.hstack([rows.old, rows.new], format="csr")
+            positive = model.n_labels_ + np.arange(n_new)
+        else:
+            full = rows.old
+        observed = corrected(full, p, model.correction)
+        targets = observed.targets[:, positive]
+        weights[0] = weights[0] * observed.weight[positive]
+    return targets, LabelWeights(*weights)
+
+
+def _change_per_label(model: Any, change: Callable[[np.ndarray], np.ndarray]) -> None:
+    for name in PER_LABEL:
+        values = getattr(model, name)
+        if values is not None:
+            setattr(model, name, change(values))
 
 
 def _taught(model: Any, rows: _Rows, home: np.ndarray) -> list[Layer]:

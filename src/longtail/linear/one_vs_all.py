@@ -164,7 +164,7 @@ class OneVsAll(LinearRanker):
             what="OneVsAll",
         )
         self._set_layers([layer], order)
-        self.propensity_ = propensity
+        self._set_per_label(propensity)
 
     def _predict_topk(self, X: Any, k: int) -> TopK:
         return self._search(X, k, [])

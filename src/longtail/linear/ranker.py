@@ -23,7 +23,7 @@ from longtail.data.topk import TopK
 from longtail.exceptions import ModelFormatError
 from longtail.linear.checkpoint import Checkpoint, fingerprint
 from longtail.linear.explaining import Explaining
-from longtail.linear.growing import Growing
+from longtail.linear.growing import PER_LABEL, Growing
 from longtail.linear.label_weights import LabelWeights, per_label
 from longtail.linear.layer import Layer
 from longtail.linear.level import as_weight
@@ -74,7 +74,10 @@ class LinearRanker(Growing, Explaining, ProbabilityRanker):
     layers_: list[Layer]
     label_of_leaf_: np.ndarray
     compaction_: dict[str, Any] | None = None  # what ``compact`` did, if it made this model
-    propensity_: np.ndarray | None = None  # of every label, where training was corrected for it
+    # One number per label, which come and go with labels; None where there is only one for all.
+    propensity_: np.ndarray | None = None
+    positive_weight_: np.ndarray | None = None
+    negative_weight_: np.ndarray | None = None
 
     # Parameters every subclass stores.
     normalize: bool
@@ -184,6 +187,12 @@ class LinearRanker(Growing, Explaining, ProbabilityRanker):
         self.__dict__.pop("compaction_", None)
         self.layers_, self.label_of_leaf_ = layers, label_of_leaf
 
+    def _set_per_label(self, propensity: np.ndarray | None) -> None:
+        self.propensity_ = propensity
+        for name in ("positive_weight", "negative_weight"):
+            value = vars(self)[name]
+            setattr(self, f"{name}_", None if np.ndim(value) == 0 else np.array(value, np.float64))
+
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_native_searcher"}
 
@@ -204,8 +213,9 @@ class LinearRanker(Growing, Explaining, ProbabilityRanker):
             if isinstance(state.params[name], np.ndarray):
                 state.params[name] = state.params[name].tolist()
         put_parameter(state)
-        if self.propensity_ is not None:
-            state.arrays["propensity"] = self.propensity_
+        for name in PER_LABEL:
+            if getattr(self, name) is not None:
+                state.arrays[name] = getattr(self, name)
         return state
 
     def _set_state(self, state: persist.State) -> None:
@@ -220,6 +230,8 @@ class LinearRanker(Growing, Explaining, ProbabilityRanker):
         if isinstance(state.meta.get("compaction"), dict):
             self.compaction_ = state.meta["compaction"]
         self.missing_labels = take_parameter(state)
-        if "propensity" in state.arrays:
-            self.propensity_ = state.array("propensity", np.float64, (self.n_labels_,))
+        self._set_per_label(None)
+        for name in PER_LABEL:
+            if name in state.arrays:
+                setattr(self, name, state.array(name, np.float64, (self.n_labels_,)))
         self._searcher()  # checks the layers
