@@ -280,3 +280,22 @@ def test_weights_per_label_move_with_their_labels(tmp_path: Any) -> None:
         before = one.coef_.toarray()
         after = one.partial_fit(X, left, labels=[0, 6]).coef_.toarray()
         np.testing.assert_allclose(after, before, atol=2e-3)
+
+
+def test_probabilities_under_correction() -> None:
+    """The unbiased ones average to the rate of complete labels; weights bend them."""
+    data = lt.make_longtail(n=4000, d=300, L=40, n_test=2000, random_state=1)
+    p = np.linspace(0.3, 0.9, 40)
+    Y = data.train.Y.copy()
+    Y.data *= np.random.default_rng(0).random(Y.nnz) < p[Y.indices]
+    Y.eliminate_zeros()
+    settings = {"loss": "logistic", "post_processor": "sigmoid", "C": 10, "threshold": 0.0}
+    mean = {}
+    for name, params in [("ignored", {}), ("unbiased", {"missing_labels": p})]:
+        model = lt.XRLinear(correction="unbiased", **params, **settings).fit(data.train.X, Y)
+        mean[name] = model.predict_proba_topk(data.test.X, k=40).scores.mean()
+    truth = data.test.Y.nnz / (2000 * 40)
+    assert abs(mean["unbiased"] - truth) < 0.15 * truth < 0.3 * truth < truth - mean["ignored"]
+    model = lt.XRLinear(missing_labels=p, **settings).fit(data.train.X, Y)
+    with pytest.raises(AttributeError, match="the unbiased one"):
+        model.predict_proba_topk(data.test.X, k=5)

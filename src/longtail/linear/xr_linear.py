@@ -336,12 +336,14 @@ class XRLinear(LinearRanker):
 
     def _scores_are_probabilities(self) -> bool:
         """In a probabilistic label tree: the product of the conditional ones on the path."""
-        return self.loss == "logistic" and self.post_processor == "sigmoid"
+        logistic = self.loss == "logistic" and self.post_processor == "sigmoid"
+        return logistic and (self.propensity_ is None or self.correction == "unbiased")
 
     def _why_no_probabilities(self) -> str:
         return (
             "scores of this model are not probabilities: predict_proba_topk needs calibrate, or "
-            "loss='logistic' and post_processor='sigmoid'"
+            "loss='logistic' and post_processor='sigmoid' (and of corrections for missing labels, "
+            "if any, the unbiased one)"
         )
 
     def _get_state(self) -> persist.State:
