@@ -93,6 +93,30 @@ void build_layer(const CsrView& weights, const float* bias, int64_t n_parents, c
   join_chunks(chunks, weights.n_cols, layer);
 }
 
+ChildWeights weights_by_child(const ChunkLayerView& layer) {
+  ChildWeights out;
+  std::vector<int64_t>& next = out.indptr;  // two ahead while counting, one ahead while writing
+  next.assign(layer.n_children + 2, 0);
+  const int64_t n_entries = layer.entry_base[layer.n_chunks];
+  for (int64_t c = 0; c < layer.n_chunks; ++c)
+    for (int64_t e = layer.entry_base[c]; e < layer.entry_base[c + 1]; ++e)
+      ++next[layer.chunk_children[c] + layer.child[e] + 2];
+  for (int64_t child = 0; child < layer.n_children; ++child) next[child + 2] += next[child + 1];
+  out.indices.resize(n_entries);
+  out.values.resize(n_entries);
+  for (int64_t c = 0; c < layer.n_chunks; ++c) {
+    const uint32_t* entry_ptr = layer.entry_ptr + layer.feature_ptr[c] + c;
+    for (int64_t f = layer.feature_ptr[c]; f < layer.feature_ptr[c + 1]; ++f, ++entry_ptr)
+      for (int64_t e = layer.entry_base[c] + entry_ptr[0]; e < layer.entry_base[c] + entry_ptr[1]; ++e) {
+        const int64_t at = next[layer.chunk_children[c] + layer.child[e] + 1]++;
+        out.indices[at] = layer.features[f];
+        out.values[at] = layer.value[e];
+      }
+  }
+  next.pop_back();
+  return out;
+}
+
 namespace {
 
 void require(bool condition, const char* what) {

@@ -57,6 +57,7 @@ struct NodeRows {
   std::vector<float> values;
   std::vector<float> sq_norms;
   std::vector<float> row_weight;    // empty, or (rows)
+  std::vector<uint8_t> known;       // empty, or (rows)
   std::vector<float> mean;          // primal only, (n_features): mean of the rows
   std::vector<float> weighted_sum;  // primal only, (n_features): sum of the rows times their weight
   std::vector<int32_t> original;    // (n_features): feature id of each local feature
@@ -89,54 +90,69 @@ void sum_rows(NodeRows& node) {
   node.weighted_sum.assign(weighted.begin(), weighted.end());
 }
 
-// A worker's arrays over all features, kept between nodes; `count` is zero outside gather_rows.
+// A worker's arrays, kept between nodes; `count` (one per feature of X) is zero outside gather_rows.
 struct GatherScratch {
   std::vector<int32_t> count, local;
-  std::vector<std::pair<int32_t, float>> entries;
+  std::vector<uint64_t> keys;
+  std::vector<int64_t> next;
+  std::vector<std::pair<int32_t, float>> columns;  // row of the node and value, by local feature
 };
 
 void gather_rows(const LevelData& data, int64_t parent, GatherScratch& scratch, NodeRows& node) {
   const CsrView& X = data.X;
-  const int64_t begin = data.parent_ptr[parent], end = data.parent_ptr[parent + 1];
+  const int32_t* rows = data.parent_rows + data.parent_ptr[parent];
+  const int64_t n = data.parent_ptr[parent + 1] - data.parent_ptr[parent];
   scratch.count.resize(X.n_cols);
   scratch.local.resize(X.n_cols);
+  node.indptr.assign(1, 0);
+  node.indptr.reserve(n + 1);
+  for (int64_t i = 0; i < n; ++i) {
+    for (int64_t p = X.begin(rows[i]); p < X.end(rows[i]); ++p)
+      if (scratch.count[X.indices[p]]++ == 0) node.original.push_back(X.indices[p]);
+    node.indptr.push_back(node.indptr.back() + X.row_nnz(rows[i]));
+  }
+  // Falling frequency, then feature id, as one number each.
+  scratch.keys.clear();
+  for (int32_t f : node.original)
+    scratch.keys.push_back(static_cast<uint64_t>(~static_cast<uint32_t>(scratch.count[f])) << 32 |
+                           static_cast<uint32_t>(f));
+  std::sort(scratch.keys.begin(), scratch.keys.end());
+  scratch.next.resize(node.original.size());
   int64_t nnz = 0;
-  for (int64_t r = begin; r < end; ++r) {
-    const int64_t row = data.parent_rows[r];
-    nnz += X.row_nnz(row);
-    for (int64_t p = X.begin(row); p < X.end(row); ++p) {
-      const int32_t f = X.indices[p];
-      if (scratch.count[f]++ == 0) node.original.push_back(f);
+  for (size_t k = 0; k < scratch.keys.size(); ++k) {
+    const int32_t f = static_cast<int32_t>(scratch.keys[k] & 0xFFFFFFFFu);
+    node.original[k] = f;
+    scratch.local[f] = static_cast<int32_t>(k);
+    scratch.next[k] = nnz;
+    nnz += scratch.count[f];
+    scratch.count[f] = 0;
+  }
+  // Entries of a row lie by falling frequency of their feature: the solver prefetches the rare ones, at the end. To the
+  // columns and back is that order, without sorting any row.
+  scratch.columns.resize(nnz);
+  for (int64_t i = 0; i < n; ++i)
+    for (int64_t p = X.begin(rows[i]); p < X.end(rows[i]); ++p)
+      scratch.columns[scratch.next[scratch.local[X.indices[p]]]++] = {static_cast<int32_t>(i), X.values[p]};
+  node.indices.resize(nnz);
+  node.values.resize(nnz);
+  std::vector<int64_t>& next = node.indptr;  // moved on by one row while it is written to, and then back
+  int64_t at = 0;
+  for (size_t k = 0; k < scratch.keys.size(); ++k)
+    for (; at < scratch.next[k]; ++at) {
+      const auto& [row, value] = scratch.columns[at];
+      const int64_t to = next[row]++;
+      node.indices[to] = static_cast<int32_t>(k);
+      node.values[to] = value;
     }
-  }
-  std::sort(node.original.begin(), node.original.end(), [&](int32_t a, int32_t b) {
-    return scratch.count[a] != scratch.count[b] ? scratch.count[a] > scratch.count[b] : a < b;
-  });
-  for (size_t f = 0; f < node.original.size(); ++f) {
-    scratch.local[node.original[f]] = static_cast<int32_t>(f);
-    scratch.count[node.original[f]] = 0;
-  }
-  node.indptr.reserve(end - begin + 1);
-  node.indptr.push_back(0);
-  node.indices.reserve(nnz);
-  node.values.reserve(nnz);
-  node.sq_norms.reserve(end - begin);
-  for (int64_t r = begin; r < end; ++r) {
-    const int64_t row = data.parent_rows[r];
+  std::move_backward(next.begin(), next.end() - 1, next.end());
+  next[0] = 0;
+  node.sq_norms.reserve(n);
+  for (int64_t i = 0; i < n; ++i) {
     float sq_norm = 0;
-    // Entries by falling frequency of their feature: the solver prefetches the rare ones, at the end.
-    scratch.entries.clear();
-    for (int64_t p = X.begin(row); p < X.end(row); ++p)
-      scratch.entries.push_back({scratch.local[X.indices[p]], X.values[p]});
-    std::sort(scratch.entries.begin(), scratch.entries.end());
-    for (const auto& [feature, value] : scratch.entries) {
-      node.indices.push_back(feature);
-      node.values.push_back(value);
-      sq_norm += value * value;
-    }
-    node.indptr.push_back(static_cast<int64_t>(node.indices.size()));
+    for (int64_t p = node.indptr[i]; p < node.indptr[i + 1]; ++p) sq_norm += node.values[p] * node.values[p];
     node.sq_norms.push_back(sq_norm);
-    if (data.row_weight) node.row_weight.push_back(data.row_weight[row]);
+    if (data.row_weight) node.row_weight.push_back(data.row_weight[rows[i]]);
+    if (data.known_row) node.known.push_back(data.known_row[rows[i]]);
   }
 }
 
@@ -148,7 +164,7 @@ struct BlockWeights {
 };
 
 struct Worker {
-  Arena weights, solver, sign, cost;
+  Arena weights, solver, sign, cost, flipped;
   std::vector<int32_t> slot;
   GatherScratch gather;
 };
@@ -183,6 +199,8 @@ LaneTargets block_targets(const LevelData& data, int64_t parent, int64_t first, 
     }
   float* sign = worker.sign.floats(n_slots * kLanes);
   float* cost = worker.cost.floats(n_slots * kLanes);
+  float* flipped = data.known_positive ? worker.flipped.floats(n_slots * kLanes) : nullptr;
+  if (flipped) std::fill(flipped, flipped + n_slots * kLanes, 0.0f);
   std::fill(negative_cost, negative_cost + kLanes, 1.0f);
   for (int lane = 0; lane < n_lanes; ++lane) negative_cost[lane] = data.negative_cost[first + lane];
   for (int64_t i = 0; i < n_rows; ++i) {
@@ -199,8 +217,16 @@ LaneTargets block_targets(const LevelData& data, int64_t parent, int64_t first, 
       const int64_t slot = worker.slot[local_row(data.positive_rows[p])];
       sign[slot * kLanes + lane] = data.positive_sign ? data.positive_sign[p] : 1.0f;
       cost[slot * kLanes + lane] = data.positive_cost[p];
+      if (flipped) flipped[slot * kLanes + lane] = data.known_positive[p] ? 0.0f : 1.0f;
     }
-  return {n_lanes, worker.slot.data(), sign, cost, negative_cost, data.row_weight ? node.row_weight.data() : nullptr};
+  return {n_lanes,
+          worker.slot.data(),
+          sign,
+          cost,
+          negative_cost,
+          data.row_weight ? node.row_weight.data() : nullptr,
+          data.known_row ? node.known.data() : nullptr,
+          flipped};
 }
 
 // Adds `factor` times the starting point of the block to its weights. Features that none of the rows has do not matter.

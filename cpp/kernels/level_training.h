@@ -32,6 +32,10 @@ struct LevelData {
   // The layer then holds the differences from it. Dual solver only.
   const CsrView* start = nullptr;
   const float* start_bias = nullptr;  // (n_children), times the constant feature
+  // Rows (n) that the start was trained on, and which positives (per positive) it had then: their dual variables are
+  // read off the start, and training goes on from there. Both or neither.
+  const uint8_t* known_row = nullptr;
+  const uint8_t* known_positive = nullptr;
 };
 
 struct LevelParams {

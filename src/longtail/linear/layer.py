@@ -102,18 +102,9 @@ class Layer:
 
     def weights(self, n_features: int) -> sp.csr_matrix:
         """CSR (n_children, n_features) float32, without the biases."""
-        rows, columns, values = [], [], []
-        for chunk, first in enumerate(self.arrays["chunk_children"][:-1]):
-            feature, child, value = self.chunk_entries(chunk)
-            rows.append(child.astype(np.int32) + np.int32(first))
-            columns.append(feature)
-            values.append(value)
-        joined = [
-            np.concatenate(part) if part else np.zeros(0, dtype)
-            for part, dtype in ((rows, np.int32), (columns, np.int32), (values, np.float32))
-        ]
-        shape = (self.n_children, n_features)
-        return sp.coo_matrix((joined[2], (joined[0], joined[1])), shape=shape).tocsr()
+        floats = self.with_precision("float32")
+        indptr, indices, values = core.layer_weights(floats.arrays, n_features)
+        return sp.csr_matrix((values, indices, indptr), shape=(self.n_children, n_features))
 
     def to_csr(self, n_features: int) -> sp.csr_matrix:
         """Weights as a CSR matrix (n_children, n_features + 1); the last column is the bias."""

@@ -29,7 +29,9 @@ class LevelProblem:
     ``positive_cost`` and ``negative_cost``: a number, or one per child;
     ``row_weight``: optional (n,) weight of every row;
     ``start``: optional weights (K_t, d) and biases that training begins with and is pulled to; the
-    layer then holds the differences from them. Dual solver only.
+    layer then holds the differences from them. Dual solver only;
+    ``known``: optional (n,) rows and (positives,) positives, bool, that the start was trained on:
+    training then goes on where that one ended, instead of counting those rows twice.
     """
 
     parents: sp.csc_matrix
@@ -40,6 +42,7 @@ class LevelProblem:
     negative_cost: Any = 1.0
     row_weight: np.ndarray | None = None
     start: tuple[sp.csr_matrix, np.ndarray] | None = None
+    known: tuple[np.ndarray, np.ndarray] | None = None
 
 
 def all_rows(n: int) -> sp.csc_matrix:
@@ -87,6 +90,7 @@ def train_level(
     if problem.start is not None:
         begin, bias = problem.start
         start = (*csr_args(begin)[:3], np.ascontiguousarray(bias, np.float32))
+    rows, positives = problem.known or (None, None)
     arrays, _, _ = core.train_level(
         *csr_args(X),
         _int64(problem.parents.indptr),
@@ -102,6 +106,8 @@ def train_level(
         seed=seed,
         first_child=first_child,
         **{"from": start},
+        known_row=None if rows is None else rows.astype(np.uint8),
+        known_positive=None if positives is None else positives.astype(np.uint8),
         batch_bytes=batch_bytes,
         n_threads=n_threads,
         progress=progress,

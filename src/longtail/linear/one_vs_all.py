@@ -164,7 +164,7 @@ class OneVsAll(LinearRanker):
             what="OneVsAll",
         )
         self._set_layers([layer], order)
-        self._set_per_label(propensity)
+        self._set_per_label(propensity, weight)
 
     def _predict_topk(self, X: Any, k: int) -> TopK:
         return self._search(X, k, [])

@@ -74,7 +74,7 @@ class LinearRanker(Growing, Explaining, ProbabilityRanker):
     layers_: list[Layer]
     label_of_leaf_: np.ndarray
     compaction_: dict[str, Any] | None = None  # what ``compact`` did, if it made this model
-    # One number per label, which come and go with labels; None where there is only one for all.
+    # One number per label, which come and go with labels; None where all have the same.
     propensity_: np.ndarray | None = None
     positive_weight_: np.ndarray | None = None
     negative_weight_: np.ndarray | None = None
@@ -187,11 +187,27 @@ class LinearRanker(Growing, Explaining, ProbabilityRanker):
         self.__dict__.pop("compaction_", None)
         self.layers_, self.label_of_leaf_ = layers, label_of_leaf
 
-    def _set_per_label(self, propensity: np.ndarray | None) -> None:
+    def _set_per_label(
+        self, propensity: np.ndarray | None = None, weights: LabelWeights | None = None
+    ) -> None:
+        """Keeps what labels weigh in training: the parameters times the correction."""
         self.propensity_ = propensity
         for name in ("positive_weight", "negative_weight"):
-            value = vars(self)[name]
-            setattr(self, f"{name}_", None if np.ndim(value) == 0 else np.array(value, np.float64))
+            value: Any = vars(self)[name]
+            if weights is not None and (np.ndim(value) or propensity is not None):
+                value = weights.positive if name == "positive_weight" else weights.negative
+            setattr(self, f"{name}_", np.array(value, np.float64) if np.ndim(value) else None)
+
+    def _label_weights(self, n_new: int = 0) -> LabelWeights:
+        """What the labels of a fitted model weigh, and ``n_new`` after them."""
+        each = []
+        for name in ("positive_weight", "negative_weight"):
+            known = getattr(self, f"{name}_")
+            if known is None:
+                each.append(np.full(self.n_labels_ + n_new, vars(self)[name], np.float64))
+            else:
+                each.append(np.append(known, np.ones(n_new)))
+        return LabelWeights(*each)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_native_searcher"}
@@ -230,7 +246,7 @@ class LinearRanker(Growing, Explaining, ProbabilityRanker):
         if isinstance(state.meta.get("compaction"), dict):
             self.compaction_ = state.meta["compaction"]
         self.missing_labels = take_parameter(state)
-        self._set_per_label(None)
+        self._set_per_label()
         for name in PER_LABEL:
             if name in state.arrays:
                 setattr(self, name, state.array(name, np.float64, (self.n_labels_,)))

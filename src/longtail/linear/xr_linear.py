@@ -214,7 +214,7 @@ class XRLinear(LinearRanker):
                 parents = parent_rows(self.negatives, relevance, reached, wanted)
         self.tree_ = tree
         self._set_layers(layers, tree.label_of_leaf_)
-        self._set_per_label(propensity)
+        self._set_per_label(propensity, weights)
 
     def _fit_tree(
         self, X: Any, Y: Any, seed: int, memory: MemoryPlan, checkpoint: Checkpoint | None
