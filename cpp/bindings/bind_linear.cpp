@@ -5,6 +5,7 @@
 #include "bindings/filter_arrays.h"
 #include "kernels/beam_search.h"
 #include "kernels/level_training.h"
+#include "kernels/numa.h"
 #include "kernels/unit_rows.h"
 
 namespace lt::bind {
@@ -67,7 +68,8 @@ nb::tuple train_level_py(Array1<int64_t> indptr, Array1<int32_t> indices, Array1
                          float tolerance, int max_iter, float bias, float threshold, uint64_t seed, int64_t batch_bytes,
                          int n_threads, nb::object progress, bool regularize_bias, float l2, float l1, float smoothing,
                          int start, std::optional<float> prune_budget, int64_t first_child, nb::object from,
-                         std::optional<Array1<uint8_t>> known_row, std::optional<Array1<uint8_t>> known_positive) {
+                         std::optional<Array1<uint8_t>> known_row, std::optional<Array1<uint8_t>> known_positive,
+                         std::optional<Mutable1<uint8_t>> room) {
   LevelData data;
   data.X = csr_view(indptr, indices, values, n_cols);
   data.n_parents = static_cast<int64_t>(parent_ptr.shape(0)) - 1;
@@ -124,6 +126,11 @@ nb::tuple train_level_py(Array1<int64_t> indptr, Array1<int32_t> indices, Array1
   params.seed = seed;
   params.first_child = first_child;
   params.batch_bytes = batch_bytes;
+  if (room) {
+    params.room = reinterpret_cast<char*>(room->data());
+    params.room_bytes = static_cast<int64_t>(room->shape(0));
+    require(reinterpret_cast<uintptr_t>(params.room) % alignof(float) == 0, "the room must be aligned");
+  }
   ChunkLayer layer;
   LevelReport report;
   const Poll poll = poll_python(progress);
@@ -131,7 +138,11 @@ nb::tuple train_level_py(Array1<int64_t> indptr, Array1<int32_t> indices, Array1
     nb::gil_scoped_release nogil;
     train_level(data, params, n_threads, layer, report, poll);
   }
-  return nb::make_tuple(layer_dict(std::move(layer)), report.unconverged, report.iterations);
+  nb::dict about;
+  about["unconverged"] = report.unconverged;
+  about["iterations"] = report.iterations;
+  about["copies"] = report.copies;
+  return nb::make_tuple(layer_dict(std::move(layer)), about);
 }
 
 nb::dict build_layer_py(Array1<int64_t> indptr, Array1<int32_t> indices, Array1<float> values, int64_t n_cols,
@@ -154,7 +165,7 @@ nb::dict build_layer_py(Array1<int64_t> indptr, Array1<int32_t> indices, Array1<
 // Reads layers out of dictionaries of arrays, and keeps the arrays that the views borrow.
 class LayerArrays {
  public:
-  ChunkLayerView read(nb::dict arrays, int64_t n_features) {
+  ChunkLayerView read(nb::dict arrays, int64_t n_features, int n_threads) {
     ChunkLayerView layer;
     int64_t n_parent_chunks, n_chunk_children, n_feature_ptr, n_base, n_bucket_ptr, n_shift, n_buckets,
         n_features_total, n_entry_ptr, n_child, n_value, n_bias, n_step = 0;
@@ -187,7 +198,7 @@ class LayerArrays {
                 n_base == n_shift + 1 && n_bucket_ptr == n_shift + 1 && n_child == n_value,
             "damaged search layer: array lengths");
     require(layer.precision != Precision::int8 || n_step == n_bias, "damaged search layer: one step per child");
-    check_layer(layer, n_features_total, n_entry_ptr, n_child, n_buckets);
+    check_layer(layer, n_features_total, n_entry_ptr, n_child, n_buckets, n_threads);
     return layer;
   }
 
@@ -208,7 +219,7 @@ class LayerArrays {
 // Weights of a layer of floats by child: indptr, indices, values.
 nb::tuple layer_weights_py(nb::dict arrays, int64_t n_features) {
   LayerArrays kept;
-  const ChunkLayerView layer = kept.read(arrays, n_features);
+  const ChunkLayerView layer = kept.read(arrays, n_features, 1);
   require(layer.precision == Precision::f32, "weights by child are those of a layer of floats");
   ChildWeights found;
   {
@@ -223,11 +234,11 @@ nb::tuple layer_weights_py(nb::dict arrays, int64_t n_features) {
 class BeamSearcher {
  public:
   BeamSearcher(nb::list layers, Array1<int32_t> transforms, Array1<int32_t> powers,
-               std::optional<Array1<int32_t>> label_of_leaf, int64_t n_features) {
+               std::optional<Array1<int32_t>> label_of_leaf, int64_t n_features, int n_threads) {
     require(layers.size() > 0, "a model needs at least one layer");
     require(transforms.shape(0) == layers.size() && powers.shape(0) == layers.size(), "one post-processor per layer");
     for (size_t t = 0; t < layers.size(); ++t) {
-      model_.layers.push_back(kept_.read(nb::cast<nb::dict>(layers[t]), n_features));
+      model_.layers.push_back(kept_.read(nb::cast<nb::dict>(layers[t]), n_features, n_threads));
       const int32_t p = powers.data()[t];
       require(p >= 1 && p <= 16, "the power of a hinge lies between 1 and 16");
       model_.post.push_back({static_cast<Transform>(transforms.data()[t]), p});
@@ -341,18 +352,15 @@ class BeamSearcher {
 void bind_linear(nb::module_& m) {
   m.def(
       "unit_rows",
-      [](Array1<int64_t> indptr, Array1<float> values, int n_threads) {
+      [](Array1<int64_t> indptr, Array1<float> values, Mutable1<float> out, int n_threads) {
         require(indptr.shape(0) >= 1, "indptr needs at least one entry");
         const int64_t n_rows = static_cast<int64_t>(indptr.shape(0)) - 1;
-        require(indptr.data()[n_rows] <= static_cast<int64_t>(values.shape(0)), "indptr goes beyond the values");
-        std::vector<float> out(values.shape(0));
-        {
-          nb::gil_scoped_release nogil;
-          unit_rows(n_rows, indptr.data(), values.data(), n_threads, out.data());
-        }
-        return to_numpy(std::move(out));
+        require(indptr.data()[n_rows] <= static_cast<int64_t>(values.shape(0)) && out.shape(0) == values.shape(0),
+                "indptr goes beyond the values");
+        nb::gil_scoped_release nogil;
+        unit_rows(n_rows, indptr.data(), values.data(), n_threads, out.data());
       },
-      nb::arg("indptr"), nb::arg("values"), nb::arg("n_threads"));
+      nb::arg("indptr"), nb::arg("values"), nb::arg("out"), nb::arg("n_threads"));
   m.def("train_level", &train_level_py, nb::arg("indptr"), nb::arg("indices"), nb::arg("values"), nb::arg("n_cols"),
         nb::arg("parent_ptr"), nb::arg("parent_rows"), nb::arg("child_ptr"), nb::arg("positive_ptr"),
         nb::arg("positive_rows"), nb::arg("positive_sign").none(), nb::arg("positive_cost"), nb::arg("negative_cost"),
@@ -361,13 +369,16 @@ void bind_linear(nb::module_& m) {
         nb::arg("n_threads"), nb::arg("progress").none(), nb::arg("regularize_bias") = true, nb::arg("l2") = 1.0f,
         nb::arg("l1") = 0.0f, nb::arg("smoothing") = 0.1f, nb::arg("start") = static_cast<int>(Start::mean_separating),
         nb::arg("prune_budget").none() = nb::none(), nb::arg("first_child") = 0, nb::arg("from").none() = nb::none(),
-        nb::arg("known_row").none() = nb::none(), nb::arg("known_positive").none() = nb::none());
+        nb::arg("known_row").none() = nb::none(), nb::arg("known_positive").none() = nb::none(),
+        nb::arg("room").none() = nb::none());
+  m.def("gathered_bytes", &gathered_bytes, nb::arg("n_rows"), nb::arg("nnz"));
+  m.def("numa_cpus", [](int n_threads) { return numa_nodes(n_threads).cpus(); }, nb::arg("n_threads"));
   m.def("build_layer", &build_layer_py);
   m.def("layer_weights", &layer_weights_py);
   nb::class_<BeamSearcher>(m, "BeamSearcher")
-      .def(nb::init<nb::list, Array1<int32_t>, Array1<int32_t>, std::optional<Array1<int32_t>>, int64_t>(),
+      .def(nb::init<nb::list, Array1<int32_t>, Array1<int32_t>, std::optional<Array1<int32_t>>, int64_t, int>(),
            nb::arg("layers"), nb::arg("transforms"), nb::arg("powers"), nb::arg("label_of_leaf").none(),
-           nb::arg("n_features"))
+           nb::arg("n_features"), nb::arg("n_threads") = 1)
       .def("search_sparse", &BeamSearcher::search_sparse, nb::arg("indptr"), nb::arg("indices"), nb::arg("values"),
            nb::arg("n_cols"), nb::arg("k"), nb::arg("beams"), nb::arg("normalize"), nb::arg("n_threads"),
            nb::arg("filter").none() = nb::none())

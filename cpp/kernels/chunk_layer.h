@@ -88,6 +88,6 @@ ChildWeights weights_by_child(const ChunkLayerView& layer);
 
 // Throws std::invalid_argument if the arrays of a view (read from a file, say) do not fit together.
 void check_layer(const ChunkLayerView& layer, int64_t n_features_total, int64_t n_entry_ptr, int64_t n_entries,
-                 int64_t n_buckets);
+                 int64_t n_buckets, int n_threads);
 
 }  // namespace lt

@@ -56,7 +56,8 @@ class Growing:
         Y_old : (n, L) the old labels of the same rows, if known
         negatives : ``(X, Y)``, further rows with their old labels and none of the new ones. Old
             rows are what keeps new labels from being answered everywhere: one of ``Y_old`` and
-            ``negatives`` is needed, and the more of them the better
+            ``negatives`` is needed, and the more of them the better; a model that was fitted with
+            ``keep_rows`` takes its own where neither is given
         names : of the new labels, for a model whose labels have names
         split_above : a tree node with more labels than this is halved (default: twice as many as
             the largest had before)
@@ -114,6 +115,8 @@ class Growing:
         gone[_label_ids(labels, model.n_labels_)] = True
         if gone.all():
             raise ValueError("a model without labels has nothing to answer: keep one at least")
+        if model.kept_rows_ is not None:
+            model.kept_rows_ = model.kept_rows_.without(gone)
         number = np.cumsum(~gone) - 1
         keep = np.flatnonzero(~gone[model.label_of_leaf_])
         names = number[model.label_of_leaf_[keep]]
@@ -169,11 +172,13 @@ class Growing:
 def _read_rows(
     model: LinearRanker, X: Any, Y: Any, Y_old: Any, negatives: tuple[Any, Any] | None
 ) -> Rows:
+    if Y_old is None and negatives is None and model.kept_rows_ is not None:
+        negatives = model.kept_rows_.with_labels(model.n_labels_)
     if Y_old is None and negatives is None:
         raise ValueError(
             "old rows are needed as negatives, or the new labels would be answered everywhere: "
             "give Y_old, the old labels of these rows, or negatives=(X, Y), rows without the "
-            "new labels"
+            "new labels (or fit with keep_rows=, and the model keeps some)"
         )
     X = _features(model, X)
     new = as_labels(Y, n_rows=X.shape[0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail._native import core, csr_args
+from longtail.features.mapped_rows import is_mapped, scratch_array
 from longtail.linear.layer import Layer
 from longtail.solvers import SolverOptions
 
@@ -59,6 +61,7 @@ def train_level(
     n_threads: int,
     first_child: int = 0,
     batch_bytes: int = 1 << 30,
+    folder: str | os.PathLike[str] | None = None,
     progress: Progress = None,
 ) -> Layer:
     """Solves every binary problem of a level; see ``cpp/kernels/level_training.h``.
@@ -67,6 +70,9 @@ def train_level(
     that costs t times as much, unless ``relevance`` says what it costs. To the logistic loss it is
     t positives and 1 - t negatives, each at its own cost; there t may exceed 1, as corrections for
     missing labels make it, while the two together cost more than nothing.
+
+    Where ``X`` is mapped from a file, rows gathered for a parent go to a temporary file in
+    ``folder`` if they are more than ``batch_bytes``.
     """
     Y = problem.positives
     n_children = Y.shape[1]
@@ -91,7 +97,7 @@ def train_level(
         begin, bias = problem.start
         start = (*csr_args(begin)[:3], np.ascontiguousarray(bias, np.float32))
     rows, positives = problem.known or (None, None)
-    arrays, _, _ = core.train_level(
+    arrays, _ = core.train_level(
         *csr_args(X),
         _int64(problem.parents.indptr),
         _int32(problem.parents.indices),
@@ -108,6 +114,7 @@ def train_level(
         **{"from": start},
         known_row=None if rows is None else rows.astype(np.uint8),
         known_positive=None if positives is None else positives.astype(np.uint8),
+        room=_room(X, problem.parents, batch_bytes, folder),
         batch_bytes=batch_bytes,
         n_threads=n_threads,
         progress=progress,
@@ -130,6 +137,22 @@ def _soft(
         )
     sign = np.divide(2.0 * plus, cost, out=np.full_like(cost, 2.0), where=cost > 0) - 1.0
     return cost, sign.astype(np.float32)
+
+
+def _room(
+    X: sp.csr_matrix, parents: sp.csc_matrix, batch_bytes: int, folder: Any
+) -> np.ndarray | None:
+    """A file for the rows of the largest parent, where memory is not the place for them."""
+    if not is_mapped(X.data) or X.nnz == 0:
+        return None
+    before = np.concatenate([[0], np.cumsum(np.diff(X.indptr)[parents.indices], dtype=np.int64)])
+    entries = np.diff(before[parents.indptr])
+    rows = np.diff(parents.indptr)
+    needed = max(
+        (core.gathered_bytes(int(n), int(nnz)) for n, nnz in zip(rows, entries, strict=True)),
+        default=0,
+    )
+    return scratch_array(needed, np.uint8, folder) if needed > batch_bytes else None
 
 
 def check_cost(C: Any) -> None:

@@ -24,6 +24,7 @@ from longtail.exceptions import ModelFormatError
 from longtail.linear.checkpoint import Checkpoint, fingerprint
 from longtail.linear.explaining import Explaining
 from longtail.linear.growing import PER_LABEL, Growing
+from longtail.linear.kept_rows import KeptRows, draw_rows
 from longtail.linear.label_weights import LabelWeights, per_label
 from longtail.linear.layer import Layer
 from longtail.linear.level import as_weight
@@ -74,6 +75,7 @@ class LinearRanker(Growing, Explaining, ProbabilityRanker):
     layers_: list[Layer]
     label_of_leaf_: np.ndarray
     compaction_: dict[str, Any] | None = None  # what ``compact`` did, if it made this model
+    kept_rows_: KeptRows | None = None  # for ``add_labels``, if ``fit`` was told to keep some
     # One number per label, which come and go with labels; None where all have the same.
     propensity_: np.ndarray | None = None
     positive_weight_: np.ndarray | None = None
@@ -81,6 +83,7 @@ class LinearRanker(Growing, Explaining, ProbabilityRanker):
 
     # Parameters every subclass stores.
     normalize: bool
+    random_state: Any
     n_jobs: int | None
     post_processor: str | Sequence[str]
     loss: str
@@ -90,8 +93,12 @@ class LinearRanker(Growing, Explaining, ProbabilityRanker):
     _row_weight: np.ndarray | None = None  # both only while ``fit`` runs
     _checkpoint_path: str | os.PathLike[str] | None = None
 
-    def _fit_with(self: Self, X: Any, Y: Any, sample_weight: Any, checkpoint: Any) -> Self:
+    def _fit_with(
+        self: Self, X: Any, Y: Any, sample_weight: Any, checkpoint: Any, keep_rows: int | None
+    ) -> Self:
         """``Ranker.fit`` with what linear models take beside the data."""
+        if keep_rows is not None:
+            keep_rows = as_k(keep_rows, "keep_rows")
         if sample_weight is not None:
             self._row_weight = as_weight(sample_weight, "sample_weight")
             if self._row_weight.ndim != 1:
@@ -100,10 +107,14 @@ class LinearRanker(Growing, Explaining, ProbabilityRanker):
                 )
         self._checkpoint_path = checkpoint
         try:
-            return super().fit(X, Y)
+            super().fit(X, Y)
         finally:
             self.__dict__.pop("_row_weight", None)
             self.__dict__.pop("_checkpoint_path", None)
+        self.kept_rows_ = (
+            None if keep_rows is None else draw_rows(X, Y, keep_rows, self.random_state)
+        )
+        return self
 
     def _checkpoint(self, X: Any, Y: sp.csr_matrix, *others: Any) -> Checkpoint | None:
         """Where finished parts go, if ``fit`` was given a folder; checks that it is for this data
@@ -178,6 +189,7 @@ class LinearRanker(Growing, Explaining, ProbabilityRanker):
                 powers,
                 self.label_of_leaf_,
                 self.n_features_in_,
+                n_threads(self.n_jobs),
             )
             self.__dict__["_native_searcher"] = names, searcher
         return searcher
@@ -232,6 +244,8 @@ class LinearRanker(Growing, Explaining, ProbabilityRanker):
         for name in PER_LABEL:
             if getattr(self, name) is not None:
                 state.arrays[name] = getattr(self, name)
+        if self.kept_rows_ is not None:
+            self.kept_rows_.put_state(state)
         return state
 
     def _set_state(self, state: persist.State) -> None:
@@ -250,4 +264,5 @@ class LinearRanker(Growing, Explaining, ProbabilityRanker):
         for name in PER_LABEL:
             if name in state.arrays:
                 setattr(self, name, state.array(name, np.float64, (self.n_labels_,)))
+        self.kept_rows_ = KeptRows.from_state(state, self.n_features_in_)
         self._searcher()  # checks the layers
