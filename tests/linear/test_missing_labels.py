@@ -299,3 +299,25 @@ def test_probabilities_under_correction() -> None:
     model = lt.XRLinear(missing_labels=p, **settings).fit(data.train.X, Y)
     with pytest.raises(AttributeError, match="the unbiased one"):
         model.predict_proba_topk(data.test.X, k=5)
+
+
+def test_inner_nodes_of_new_labels_weigh_rows_too() -> None:
+    """Weights that hardly differ give hardly another model, by the way of weights per row."""
+    X, Y = make_rows(n=400, n_labels=40)
+    weights = np.ones(30)
+    weights[0] += 1e-6
+    scores = []
+    for positive in (1.0, weights):
+        model = lt.XRLinear(
+            tree=lt.LabelTree(level_sizes=[3]), positive_weight=positive, beam=None, **TIGHT
+        ).fit(X, Y[:, :30])
+        model.add_labels(X, Y[:, 30:], Y_old=Y[:, :30], split_above=14)
+        assert model.layers_[0].n_children > 3, "the case tests a split as well"
+        top = model.predict_topk(X, k=40).to_csr().toarray()
+        scores.append(top)
+    np.testing.assert_allclose(scores[1], scores[0], atol=5e-3)
+    heavy = lt.XRLinear(
+        tree=lt.LabelTree(level_sizes=[3]), positive_weight=np.full(30, 9.0), beam=None
+    )
+    heavy.fit(X, Y[:, :30]).add_labels(X, Y[:, 30:], Y_old=Y[:, :30])
+    np.testing.assert_array_equal(heavy.positive_weight_, [9.0] * 30 + [1.0] * 10)
