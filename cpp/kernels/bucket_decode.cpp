@@ -21,6 +21,10 @@ struct alignas(64) Lane {
   float value[16];
 };
 
+struct alignas(64) Steps {
+  uint8_t value[64];
+};
+
 // The k best of a stream of labels. Nothing below `threshold` can be among them.
 struct Best {
   std::vector<Scored> items;
@@ -42,6 +46,21 @@ struct Best {
   }
 };
 
+// How the values of a query are rounded up: value <= low[r] + step * steps, but for `loss` steps in R of them.
+struct Rounding {
+  const float* values = nullptr;
+  float low[kMostSteps];
+  float inverse = 1;  // 1 / step
+  double sum_low = 0, loss = 0;
+  float slack = 0;
+
+  // The least sum of steps that an aggregate of `least` can have.
+  uint16_t steps_for(float least) const {
+    const double wanted = (least - sum_low) * inverse - loss;
+    return static_cast<uint16_t>(std::clamp(std::floor(wanted), 0.0, 65535.0));
+  }
+};
+
 struct Worker {
   std::vector<float> values;     // (queries of a task, R * B): linked
   std::vector<Scored> order;     // buckets of a repetition
@@ -51,6 +70,9 @@ struct Worker {
   std::vector<Best> best;        // one per query of a task
   std::vector<Lane> lanes;       // (R * B) values of 16 queries
   std::vector<uint16_t> hits;    // (kScanBlock)
+  std::vector<Steps> steps;      // (R * B) rounded values of 64 queries
+  std::vector<uint64_t> wide;    // (kScanBlock) hits of 64 queries
+  std::vector<Rounding> rounding;
   std::vector<int64_t> to_scan;  // queries of the task
   std::vector<float> middle;     // (R)
 };
@@ -82,7 +104,17 @@ class Decoder {
       else if (!params_.allow_pruning || !pruned(values, w, best))
         w.to_scan.push_back(q - begin);
     }
-    for (size_t i = 0; i < w.to_scan.size(); i += 16) scan(w, i, std::min<size_t>(16, w.to_scan.size() - i));
+    size_t scanned = 0;
+    if (params_.aggregation == Aggregation::sum && R_ <= kMostSteps) {
+      const auto bounded = [&](int64_t q) { return finite(w.values.data() + q * R_ * B_); };
+      const auto rest = std::stable_partition(w.to_scan.begin(), w.to_scan.end(), bounded);
+      scanned = static_cast<size_t>(rest - w.to_scan.begin());
+      if (scanned > 16)
+        scan_steps(w, scanned);
+      else
+        scanned = 0;  // few queries: floats do as well
+    }
+    for (size_t i = scanned; i < w.to_scan.size(); i += 16) scan(w, i, std::min<size_t>(16, w.to_scan.size() - i));
     for (int64_t q = begin; q < end; ++q) {
       std::vector<Scored>& items = w.best[q - begin].items;
       const int64_t kept = keep_topk(items.data(), static_cast<int64_t>(items.size()), k_);
@@ -123,14 +155,18 @@ class Decoder {
     return x * params_.scale + params_.offset;
   }
 
-  // The value that the aggregate must reach for the score to reach `threshold`, rounded down.
-  float least_aggregate(float threshold, const float* values) const {
-    if (threshold == -kInf) return -kInf;
+  // How far rounding can take an aggregate of these values from its exact value.
+  float slack(const float* values) const {
     float largest = 0;
     for (int64_t i = 0; i < R_ * B_; ++i) largest = std::max(largest, std::fabs(values[i]));
     const float terms = params_.aggregation == Aggregation::sum ? static_cast<float>(R_) : 1.0f;
-    const float slack = 4e-7f * terms * (terms * largest + std::fabs(params_.offset / params_.scale));
-    return (threshold - params_.offset) / params_.scale - slack;
+    return 4e-7f * terms * (terms * largest + std::fabs(params_.offset / params_.scale));
+  }
+
+  // The value that the aggregate must reach for the score to reach `threshold`, rounded down.
+  float least_aggregate(float threshold, float slack) const {
+    const float least = (threshold - params_.offset) / params_.scale - slack;
+    return std::isnan(least) ? -kInf : least;  // infinite values: everything may be among the best
   }
 
   const int32_t* begin(int64_t r, int64_t bucket) const {
@@ -175,7 +211,7 @@ class Decoder {
     const float bound = enough ? best.items[kept - 1].score : -kInf;
     best.reset(k_, bound);
     if (!enough) return false;
-    const float aggregate = least_aggregate(bound, values);
+    const float aggregate = least_aggregate(bound, slack(values));
     const float least = params_.aggregation == Aggregation::sum ? aggregate / static_cast<float>(R_) : aggregate;
 
     // A label must reach `least` in `needed` repetitions, so that it is named by one of any R - needed + 1.
@@ -216,25 +252,87 @@ class Decoder {
     w.lanes.resize(R_ * B_);
     w.hits.resize(kScanBlock);
     const float* values[16];
-    float least[16];
+    float least[16], slacks[16];
     for (size_t lane = 0; lane < 16; ++lane) {
       const int64_t q = w.to_scan[first + std::min(lane, width - 1)];
       values[lane] = w.values.data() + q * R_ * B_;
-      least[lane] = lane < width ? least_aggregate(w.best[q].threshold, values[lane]) : kInf;
+      slacks[lane] = slack(values[lane]);
+      least[lane] = lane < width ? least_aggregate(w.best[q].threshold, slacks[lane]) : kInf;
     }
+    const unsigned mine = (1u << width) - 1;  // an infinite value reaches any limit, also in a lane that is no query's
     for (int64_t i = 0; i < R_ * B_; ++i)
       for (size_t lane = 0; lane < 16; ++lane) w.lanes[i].value[lane] = values[lane][i];
     for (int64_t begin = 0; begin < code_.n_labels; begin += kScanBlock) {
       const int64_t n = std::min(kScanBlock, code_.n_labels - begin);
       kernels_.scan(w.lanes[0].value, code_.table + begin * R_, n, R_, B_, params_.aggregation, least, w.hits.data());
       for (int64_t i = 0; i < n; ++i)
-        for (unsigned left = w.hits[i]; left; left &= left - 1) {
+        for (unsigned left = w.hits[i] & mine; left; left &= left - 1) {
           const int lane = __builtin_ctz(left);
           Best& best = w.best[w.to_scan[first + lane]];
           const float before = best.threshold;
           const int32_t label = static_cast<int32_t>(begin + i);
           best.push(score(values[lane], label, w), label);
-          if (best.threshold != before) least[lane] = least_aggregate(best.threshold, values[lane]);
+          if (best.threshold != before) least[lane] = least_aggregate(best.threshold, slacks[lane]);
+        }
+    }
+  }
+
+  bool finite(const float* values) const {
+    float sum = 0;  // NaN as soon as one of them is not finite
+    for (int64_t i = 0; i < R_ * B_; ++i) sum += values[i] * 0.0f;
+    return sum == 0;
+  }
+
+  Rounding rounding(const float* values) const {
+    Rounding out;
+    out.values = values;
+    out.slack = slack(values);
+    out.loss = 3e-4 * static_cast<double>(R_);
+    float widest = 0;
+    for (int64_t r = 0; r < R_; ++r) {
+      const auto [least, most] = std::minmax_element(values + r * B_, values + (r + 1) * B_);
+      out.low[r] = *least;
+      out.sum_low += *least;
+      widest = std::max(widest, *most - *least);
+    }
+    if (widest > 0) out.inverse = std::min(254.99f / widest, std::numeric_limits<float>::max());
+    return out;
+  }
+
+  // All labels, for the first `width` queries to scan (at most 64) side by side.
+  void scan_steps(Worker& w, size_t width) const {
+    w.steps.resize(R_ * B_);
+    w.wide.resize(kScanBlock);
+    w.rounding.resize(width);
+    uint16_t least[64] = {};
+    const auto limit = [&](size_t lane) {
+      const float threshold = w.best[w.to_scan[lane]].threshold;
+      const Rounding& how = w.rounding[lane];
+      return threshold == -kInf ? uint16_t{0} : how.steps_for(least_aggregate(threshold, how.slack));
+    };
+    for (size_t lane = 0; lane < width; ++lane) {
+      w.rounding[lane] = rounding(w.values.data() + w.to_scan[lane] * R_ * B_);
+      least[lane] = limit(lane);
+    }
+    for (int64_t r = 0; r < R_; ++r)
+      for (int64_t first = 0; first < B_; first += 64)  // a tile that stays in the cache
+        for (size_t lane = 0; lane < width; ++lane) {
+          const Rounding& how = w.rounding[lane];
+          for (int64_t i = r * B_ + first, end = r * B_ + std::min(first + 64, B_); i < end; ++i)
+            w.steps[i].value[lane] = static_cast<uint8_t>((how.values[i] - how.low[r]) * how.inverse + 0.9999f);
+        }
+    const uint64_t mine = width == 64 ? ~uint64_t{0} : (uint64_t{1} << width) - 1;
+    for (int64_t begin = 0; begin < code_.n_labels; begin += kScanBlock) {
+      const int64_t n = std::min(kScanBlock, code_.n_labels - begin);
+      kernels_.scan_steps(w.steps[0].value, code_.table + begin * R_, n, R_, B_, least, w.wide.data());
+      for (int64_t i = 0; i < n; ++i)
+        for (uint64_t left = w.wide[i] & mine; left; left &= left - 1) {
+          const int lane = __builtin_ctzll(left);
+          Best& best = w.best[w.to_scan[lane]];
+          const float before = best.threshold;
+          const int32_t label = static_cast<int32_t>(begin + i);
+          best.push(score(w.rounding[lane].values, label, w), label);
+          if (best.threshold != before) least[lane] = limit(lane);
         }
     }
   }

@@ -7,14 +7,18 @@
 //   in
 //           half of them, for the median). A lower bound t of the k-th best score comes from the labels that share the
 //           best buckets of a query; then only the members of buckets that reach t are scored.
-//   scan    Where that leaves too many: all labels, for 16 queries side by side. The 16 values of a bucket are one
-//           vector, so a label costs R vector loads for 16 queries instead of R scattered loads for each. The scan
-//           only names labels that may be among the best; their scores are computed by the same code as above.
+//   scan    Where that leaves too many: all labels, for queries side by side, in one of two ways. Both only name labels
+//           that may be among the best; their scores are computed by the same code as above.
+//           steps   64 queries, sums. Values are rounded up to a multiple of 1/255 of their range, so that the values
+//                   of a bucket for 64 queries are one vector of bytes: a label costs R vector loads and twice as many
+//                   additions for 64 queries. The sum of steps bounds the score from above, and few labels that are
+//                   not among the best get past it.
+//           floats  16 queries, any aggregation: the 16 values of a bucket are one vector.
 //
 // Candidate decoding (the paper's): labels that occur in the `top_buckets` best buckets of at least `least_hits`
 // repetitions (relaxed until there are k), scored over those buckets alone if the aggregate is a mean.
 //
-// Nothing of size n x L exists: a worker holds one counter per label and 16 queries' values.
+// Nothing of size n x L exists: a worker holds one counter per label and 64 queries' values.
 #pragma once
 
 #include <cstdint>

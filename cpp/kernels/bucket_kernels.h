@@ -28,7 +28,13 @@ struct BucketKernels {
   // values: (R * B, 16), 16 queries side by side, aligned to 64 bytes; table: (n, R).
   void (*scan)(const float* values, const int32_t* table, int64_t n, int64_t R, int64_t B, Aggregation aggregation,
                const float* least, uint16_t* hits);
+  // Bit q of hits[i] says whether the sum of label i's steps for query q reaches least[q].
+  // steps: (R * B, 64), 64 queries side by side, aligned to 64 bytes; R at most kMostSteps.
+  void (*scan_steps)(const uint8_t* steps, const int32_t* table, int64_t n, int64_t R, int64_t B, const uint16_t* least,
+                     uint64_t* hits);
 };
+
+constexpr int64_t kMostSteps = 257;  // 257 steps of 255 are what 16 bits hold
 
 LT_DECLARE(BucketKernels, bucket_kernels)
 

@@ -77,9 +77,43 @@ void scan(const float* values, const int32_t* table, int64_t n, int64_t R, int64
   }
 }
 
+typedef uint8_t u8x32 __attribute__((vector_size(32)));
+typedef uint16_t u16x32 __attribute__((vector_size(64)));
+
+uint32_t bits32(u16x32 mask) {
+#if defined(__AVX512BW__)
+  const __m512i m = reinterpret_cast<__m512i>(mask);
+  return _mm512_test_epi16_mask(m, m);
+#else
+  typedef uint64_t u64x8 __attribute__((vector_size(64)));
+  const u64x8 m = reinterpret_cast<u64x8>(mask);
+  if (!((m[0] | m[1]) | (m[2] | m[3]) | (m[4] | m[5]) | (m[6] | m[7]))) return 0;
+  uint32_t out = 0;
+  for (int lane = 0; lane < 32; ++lane) out |= static_cast<uint32_t>(mask[lane] & 1) << lane;
+  return out;
+#endif
+}
+
+void scan_steps(const uint8_t* steps, const int32_t* table, int64_t n, int64_t R, int64_t B, const uint16_t* least,
+                uint64_t* hits) {
+  u16x32 wanted[2];
+  __builtin_memcpy(wanted, least, sizeof wanted);
+  for (int64_t i = 0; i < n; ++i) {
+    const int32_t* buckets = table + i * R;
+    u16x32 low = {}, high = {};
+    for (int64_t r = 0; r < R; ++r) {
+      const u8x32* from = reinterpret_cast<const u8x32*>(steps + (r * B + buckets[r]) * 64);
+      low += __builtin_convertvector(from[0], u16x32);
+      high += __builtin_convertvector(from[1], u16x32);
+    }
+    hits[i] = bits32(reinterpret_cast<u16x32>(low >= wanted[0])) |
+              static_cast<uint64_t>(bits32(reinterpret_cast<u16x32>(high >= wanted[1]))) << 32;
+  }
+}
+
 }  // namespace
 
 extern const BucketKernels bucket_kernels;
-const BucketKernels bucket_kernels = {link_values, scan};
+const BucketKernels bucket_kernels = {link_values, scan, scan_steps};
 
 }  // namespace lt::LT_ISA

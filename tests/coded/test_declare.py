@@ -94,3 +94,15 @@ def test_bibtex() -> None:
     model = lt.DECLARE(n_components=100, estimator="linear").fit(data.train.X, data.train.Y)
     for recovery, bar in (("inner", 0.57), ("cosine", 0.61), ("labels", 0.615)):
         assert model.set_params(recovery=recovery).score(data.test.X, data.test.Y) > bar
+
+
+def test_unit_targets_count_every_row_alike(data: Any) -> None:
+    X, Y = data.train.X, data.train.Y
+    model = lt.DECLARE(estimator="linear", n_components=20, targets="unit").fit(X, Y)
+    codes = model.code_.codes_
+    lengths = np.linalg.norm(codes, axis=1, keepdims=True)
+    wanted = np.divide(codes, lengths, out=np.zeros_like(codes), where=lengths > 0)
+    expected = Ridge(n_jobs=None).fit(X, wanted)
+    np.testing.assert_allclose(model.estimator_.coef_, expected.coef_, atol=1e-5)
+    with pytest.raises(ValueError, match="targets must be one of codes, unit"):
+        lt.DECLARE(estimator="linear", targets="none").fit(X, Y)

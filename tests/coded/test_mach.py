@@ -110,7 +110,7 @@ def test_adding_labels_needs_no_training(data: Any, tmp_path: Path) -> None:
     assert kept == before.indices.tolist()  # the others stay as they were
     assert (hashed.repetitions_[0].coef_ != weights).nnz == 0
     rows = np.flatnonzero(np.diff(Y[:, new].indptr))
-    placed = model.add_labels(30, X=X[rows], Y=Y[rows][:, new])
+    placed = model.add_labels(X[rows], Y[rows][:, new], Y_old=Y[rows][:, old])
     truth = sp.hstack([sp.csr_matrix((data.test.X.shape[0], 120)), data.test.Y[:, new]]).tocsr()
 
     def recall(m: lt.MACH) -> float:
@@ -121,6 +121,27 @@ def test_adding_labels_needs_no_training(data: Any, tmp_path: Path) -> None:
     placed.save(tmp_path / "m")
     loaded = lt.load(tmp_path / "m")
     assert loaded.predict_topk(data.test.X) == placed.predict_topk(data.test.X)
+
+
+def test_names_of_added_labels(data: Any) -> None:
+    X, Y = data.train.X, data.train.Y
+    model = linear(n_buckets=60).fit(X, Y).name_labels([f"l{i}" for i in range(Y.shape[1])])
+    with pytest.raises(ValueError, match="missing for the new labels"):
+        model.add_labels(2)
+    with pytest.raises(ValueError, match="one per new label"):
+        model.add_labels(2, names=["a"])
+    model.add_labels(2, names=["a", "b"])
+    assert list(model.label_names_)[-2:] == ["a", "b"]
+    with pytest.raises(ValueError, match="missing for the old labels"):
+        linear(n_buckets=60).fit(X, Y).add_labels(1, names=["a"])
+
+
+def test_a_label_without_rows_is_hashed(data: Any) -> None:
+    X, Y = data.train.X, data.train.Y
+    hashed = linear(n_buckets=60).fit(X, Y).add_labels(2).code_.table_[-2:]
+    new = [[1] if i == 0 else [] for i in range(X.shape[0])]
+    model = linear(n_buckets=60).fit(X, Y).add_labels(X, new, negatives=(X[:3], Y[:3]))
+    np.testing.assert_array_equal(model.code_.table_[-2], hashed[0])
 
 
 def test_one_label_per_row() -> None:

@@ -125,6 +125,22 @@ def test_decoding_agrees_with_the_definition(
     np.testing.assert_allclose(pruned.scores, own, rtol=2e-5, atol=2e-5)
 
 
+def test_scanning_many_queries_of_which_some_are_not_finite() -> None:
+    code = HashCode(n_buckets=50, n_repetitions=5, aggregation="logits").fit(3_000)
+    rng = np.random.default_rng(3)
+    scores = rng.normal(0, [[[1e-3]], [[1.0]], [[1e4]]] * 30, (90, 5, 50)).astype(np.float32)
+    scores[7] = 0.25  # all equal: the smallest ids win
+    expected = reference(code, scores)
+    scores[3, 1, 2], scores[40, 0, 0] = np.nan, np.inf
+    top = code.decode(scores, 4, prune=False)
+    clean = np.setdiff1d(np.arange(90), [3, 40])
+    best = -np.sort(-expected, axis=1)[:, :4]
+    np.testing.assert_allclose(top.scores[clean], best[clean], rtol=1e-4, atol=1e-6)
+    np.testing.assert_array_equal(top.indices[7], [0, 1, 2, 3])
+    assert np.isin(np.flatnonzero(code.table_[:, 0] == 0)[:4], top.indices[40]).all()
+    assert not (code.table_[top.indices[3], 1] == 2).any()
+
+
 @pytest.mark.parametrize("aggregation", AGGREGATIONS)
 def test_pruning_and_scanning_agree_where_few_buckets_are_likely(aggregation: str) -> None:
     code = HashCode(n_buckets=500, n_repetitions=6, link="sigmoid", aggregation=aggregation)

@@ -214,7 +214,7 @@ def test_mach_and_declare_on_networks(data: Any, tmp_path: Path) -> None:
         assert loaded.predict_topk(data.test.X) == model.predict_topk(data.test.X)
     mach = lt.MACH(n_buckets=40, n_repetitions=4, estimator=small(epochs=8)).fit(X, Y[:, :100])
     rows = np.flatnonzero(np.diff(Y[:, 100:].indptr))
-    mach.add_labels(20, X=X[rows], Y=Y[rows][:, 100:])
+    mach.add_labels(X[rows], Y[rows][:, 100:], Y_old=Y[rows][:, :100])
     new = sp.hstack([sp.csr_matrix((len(rows), 100)), Y[rows][:, 100:]]).tocsr()
 
     def recall() -> float:

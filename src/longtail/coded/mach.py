@@ -10,9 +10,10 @@ import scipy.sparse as sp
 
 from longtail import persist
 from longtail._native import core, n_threads
-from longtail._validation import as_features, as_k, as_labels, as_seed
+from longtail._validation import as_features, as_k, as_seed
 from longtail.calibrate.ranker import ProbabilityRanker
 from longtail.coded.estimators import bucket_estimator, from_part
+from longtail.coded.growing import GrowingBuckets
 from longtail.codes import HashCode
 from longtail.data.topk import TopK
 from longtail.deep import Network
@@ -23,7 +24,7 @@ __all__ = ["MACH"]
 _CHUNK = 1 << 25  # bucket scores held at a time
 
 
-class MACH(ProbabilityRanker):
+class MACH(GrowingBuckets, ProbabilityRanker):
     """Merged averaged classifiers via hashing (Medini et al. 2019): O(log L) outputs.
 
     R hashes put the L labels into B buckets each. R independent classifiers learn which buckets
@@ -263,8 +264,7 @@ class MACH(ProbabilityRanker):
         and are averaged as such. A bucket is at least as likely as each of its labels, so all but
         "unbiased" (here clipped to [0, 1]) err on the high side; ``calibrate`` puts that right.
         """
-        link = _link(next(iter(self.repetitions_.values())))
-        return link in ("sigmoid", "softmax") and self.aggregation != "logits"
+        return self._bucket_link() in ("sigmoid", "softmax") and self.aggregation != "logits"
 
     def _proba_topk(self, X: Any, k: int = 5, **how: Any) -> TopK:
         top = super()._proba_topk(X, k, **how)
@@ -279,54 +279,8 @@ class MACH(ProbabilityRanker):
             top.n_labels,
         )
 
-    def add_labels(self, count: int, *, X: Any = None, Y: Any = None) -> MACH:
-        """Adds ``count`` labels, numbered after the present ones, with no training; returns self.
-
-        Without examples they are hashed like the others, and answers that name them come from
-        whatever shares their buckets. With examples, rows ``X`` (n, d) and which of the new labels
-        each has, ``Y`` (n, count), a new label goes to the bucket of each repetition that the model
-        finds most probable for its examples: those of the labels it resembles. ``fine_tune`` then
-        teaches the difference.
-        """
-        self._check_fitted()
-        buckets = None
-        if X is not None:
-            buckets = self._resembling(X, as_labels(Y, n_labels=as_k(count, "count")))
-        self.__dict__.pop("_active_code", None)
-        self.code_ = self.code_.with_labels(count, buckets)
-        self.n_labels_ = self.code_.n_labels_
-        self.label_names_ = None  # the new ones have none
-        return self
-
-    def _resembling(self, X: Any, Y: Any) -> np.ndarray:
-        if self.missing_repetitions_:
-            raise ValueError("some repetitions are not trained: merge the model first")
-        scores = self.bucket_scores(X)
-        values = 1 / (1 + np.exp(-np.clip(scores, -30, 30)))
-        values = values.reshape(len(scores), -1)
-        of_label = np.asarray(Y.T @ values).reshape(Y.shape[1], *scores.shape[1:])
-        buckets = of_label.argmax(axis=2).astype(np.int32)
-        unseen = np.flatnonzero(np.bincount(Y.indices, minlength=Y.shape[1]) == 0)
-        hashed = self.code_.with_labels(Y.shape[1]).table_[self.code_.n_labels_ :]
-        buckets[unseen] = hashed[unseen]
-        return buckets  # type: ignore[no-any-return]
-
-    def fine_tune(self, X: Any, Y: Any, *, epochs: int = 1) -> MACH:
-        """Trains the present networks further on ``X`` and ``Y`` (n, L), with all present labels.
-
-        For networks only: linear classifiers have no cheaper way than ``fit``.
-        """
-        self._check_fitted()
-        X = as_features(X, n_features=self.n_features_in_)
-        Y = as_labels(Y, n_rows=X.shape[0], n_labels=self.n_labels_)
-        if not all(isinstance(member, Network) for member in self.repetitions_.values()):
-            raise TypeError("fine_tune needs networks: fit a linear model anew")
-        tuned = {}
-        for r, network in self.repetitions_.items():
-            hashed = self._hashed(X, int(self.feature_seeds_[r]), n_threads(self.n_jobs))
-            tuned[r] = network.fine_tuned(hashed, self.code_.encode_repetition(Y, r), epochs=epochs)
-        self.repetitions_ = tuned
-        return self
+    def _bucket_link(self) -> str:
+        return _link(next(iter(self.repetitions_.values())))
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_active_code"}

@@ -182,7 +182,7 @@ class SVDCode(Estimator):
     def neighbors(self, queries: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Rows and similarities (n, q) of the training codes most similar to ``queries`` (n, c)."""
         if self.recovery == "cosine":
-            queries = _unit(queries)
+            queries = unit(queries)
         q, threads = min(self.n_neighbors, len(self.codes_)), n_threads(self.n_jobs)
         name = "cosine" if self.recovery == "cosine" else "inner"
         if self.n_probes is None:
@@ -191,7 +191,7 @@ class SVDCode(Estimator):
         return lists.search(queries, q, self.n_probes, threads)  # type: ignore[no-any-return]
 
     def _rows(self, name: str) -> np.ndarray:
-        return _unit(self.codes_) if name == "cosine" else self.codes_
+        return unit(self.codes_) if name == "cosine" else self.codes_
 
     def _packed(self, name: str) -> PackedRows:
         rows = self.label_vectors_ if name == "labels" else None
@@ -239,7 +239,8 @@ def training_labels(code: SVDCode) -> sp.csr_matrix:
     return sp.csr_matrix((values, indices, indptr), shape=(len(indptr) - 1, width))
 
 
-def _unit(rows: np.ndarray) -> np.ndarray:
+def unit(rows: np.ndarray) -> np.ndarray:
+    """Rows scaled to length 1; a row of zeros stays one."""
     lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64))[:, None]
     inverse = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
     return np.ascontiguousarray((rows * inverse).astype(np.float32))

@@ -10,6 +10,8 @@ import scipy.sparse as sp
 import torch
 from torch.nn.functional import embedding_bag
 
+from longtail.deep.fused import sum_rows
+
 __all__ = ["Batch", "SparseRows"]
 
 
@@ -30,9 +32,7 @@ class Batch:
         """``X W``, (b, h): a sum of embeddings, weighted by the values."""
         if not len(self.columns):
             return weights.new_zeros(len(self.offsets), weights.shape[1])
-        return embedding_bag(
-            self.columns, weights, self.offsets, mode="sum", per_sample_weights=self.values
-        )
+        return _sum_rows(weights, self.columns, self.offsets, self.values)
 
     def transposed_times(self, dense: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """``X^T D`` where it is not zero: the columns that occur, (u,), and their rows of the
@@ -46,14 +46,17 @@ class Batch:
         columns, order = torch.sort(self.columns, stable=True)
         unique, counts = torch.unique_consecutive(columns, return_counts=True)
         offsets = torch.cumsum(counts, 0) - counts
-        product = embedding_bag(
-            self.rows[order],
-            dense,
-            offsets,
-            mode="sum",
-            per_sample_weights=self.values[order],
-        )
-        return unique, product
+        return unique, _sum_rows(dense, self.rows[order], offsets, self.values[order])
+
+
+def _sum_rows(
+    matrix: torch.Tensor, index: torch.Tensor, offsets: torch.Tensor, values: torch.Tensor
+) -> torch.Tensor:
+    """Sums of rows of a matrix, weighted: bag i has the entries from ``offsets[i]`` on."""
+    out = sum_rows(matrix, index, offsets, values)
+    if out is None:
+        out = embedding_bag(index, matrix, offsets, mode="sum", per_sample_weights=values)
+    return out
 
 
 class SparseRows:

@@ -30,11 +30,13 @@ from dataclasses import dataclass, field
 import torch
 
 from longtail.deep.batches import Batch
+from longtail.deep.fused import fused_adam
 
 __all__ = ["CHUNK", "Adam", "Moments", "Parameters", "hidden_layer", "product", "train_step"]
 
 CHUNK = 512
 GPU_CHUNK = 16_384
+GPU_LOGITS = 1 << 25  # of a chunk, where the batch is small
 
 
 @dataclass
@@ -75,22 +77,55 @@ class Adam:
     epsilon: float = 1e-8
 
     def update(
-        self, weights: torch.Tensor, moments: Moments, gradient: torch.Tensor, step: int
+        self,
+        weights: torch.Tensor,
+        moments: Moments,
+        gradient: torch.Tensor,
+        step: int,
+        *,
+        rows: torch.Tensor | None = None,
+        mask: torch.Tensor | None = None,
     ) -> None:
-        """Changes ``weights`` and ``moments`` in place. The decay is decoupled (AdamW)."""
-        moments.first.lerp_(gradient, 1 - self.beta1)
-        moments.second.mul_(self.beta2).addcmul_(gradient, gradient, value=1 - self.beta2)
+        """Changes ``weights`` and ``moments`` in place. The decay is decoupled (AdamW).
+
+        ``rows``: those the gradient is of, all different; None for all. ``mask``: weights that
+        pruning has left, as wide as ``weights``; the others have zero moments and stay at zero.
+        """
         correction2 = (1 - self.beta2**step) ** 0.5
         rate = self.learning_rate * correction2 / (1 - self.beta1**step)
+        decay = 1 - self.learning_rate * self.weight_decay
+        epsilon = self.epsilon * correction2
+        if fused_adam(
+            (weights, moments.first, moments.second),
+            gradient,
+            rows=rows,
+            mask=mask,
+            rate=rate,
+            decay=decay,
+            beta1=self.beta1,
+            beta2=self.beta2,
+            epsilon=epsilon,
+        ):
+            return
+        gradient = gradient.float()
+        if mask is not None:
+            gradient = gradient * (mask if rows is None else mask[rows])
+        arrays = (weights, moments.first, moments.second)
+        w, first, second = arrays if rows is None else (array[rows] for array in arrays)
+        first.lerp_(gradient, 1 - self.beta1)
+        second.mul_(self.beta2).addcmul_(gradient, gradient, value=1 - self.beta2)
         if self.weight_decay:
-            weights.mul_(1 - self.learning_rate * self.weight_decay)
-        divisor = moments.second.sqrt().add_(self.epsilon * correction2)
-        weights.addcdiv_(moments.first, divisor, value=-rate)
+            w.mul_(decay)
+        w.addcdiv_(first, second.sqrt().add_(epsilon), value=-rate)
+        if rows is not None:
+            weights[rows], moments.first[rows], moments.second[rows] = w, first, second
 
 
-def chunk_width(device: torch.device) -> int:
-    """Outputs that are taken at a time."""
-    return CHUNK if device.type == "cpu" else GPU_CHUNK
+def chunk_width(h: torch.Tensor) -> int:
+    """Outputs that are taken at a time for hidden values ``h`` (b, h)."""
+    if h.device.type == "cpu":
+        return CHUNK
+    return max(GPU_CHUNK, GPU_LOGITS // max(1, len(h)))
 
 
 def product(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
@@ -101,6 +136,11 @@ def product(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     for begin in range(CHUNK, a.shape[1], CHUNK):
         total += a[:, begin : begin + CHUNK] @ b[begin : begin + CHUNK]
     return total
+
+
+def outer_product(g: torch.Tensor, h: torch.Tensor) -> torch.Tensor:
+    """``g^T h``. On a GPU in the precision of its factors, which the update takes as it is."""
+    return product(g.T, h) if g.device.type == "cpu" else g.T @ h
 
 
 def sigmoid(z: torch.Tensor) -> torch.Tensor:
@@ -135,7 +175,7 @@ def train_step(
     h = active if dropout_mask is None else active * dropout_mask
     h_product = h.to(torch.bfloat16) if low_precision else h
     gradient_h = torch.zeros_like(h)
-    outputs, width = len(weights["w2"]), chunk_width(h.device)
+    outputs, width = len(weights["w2"]), chunk_width(h)
     labels = _Labels(targets, outputs, width) if isinstance(targets, Batch) else None
     normaliser = None
     if loss == "softmax":
@@ -155,42 +195,31 @@ def train_step(
         g /= n
         g_product = g.to(torch.bfloat16) if low_precision else g
         gradient_h += product(g_product, w2_product)
-        _update(parameters, "w2", part, product(g_product.T, h_product), adam, step)
+        _update(parameters, "w2", part, outer_product(g_product, h_product), adam, step)
         _update(parameters, "b2", part, g.sum(0), adam, step)
     if dropout_mask is not None:
         gradient_h *= dropout_mask
     gradient_h *= active > 0
     _update(parameters, "b1", slice(None), gradient_h.sum(0), adam, step)
     columns, gradient = batch.transposed_times(gradient_h)
-    _update_rows(parameters, columns, gradient, adam, step)
+    mask = parameters.masks.get("w1")
+    adam.update(weights["w1"], parameters.moments["w1"], gradient, step, rows=columns, mask=mask)
 
 
 def _update(
     parameters: Parameters, name: str, part: slice, gradient: torch.Tensor, adam: Adam, step: int
 ) -> None:
-    weights, moments = parameters.weights[name][part], parameters.moments[name]
-    mask = parameters.masks.get(name)
-    if mask is not None:  # zero moments and a zero gradient: a pruned weight stays where it is
-        gradient = gradient * mask[part]
-    adam.update(weights, Moments(moments.first[part], moments.second[part]), gradient, step)
-
-
-def _update_rows(
-    parameters: Parameters, rows: torch.Tensor, gradient: torch.Tensor, adam: Adam, step: int
-) -> None:
-    weights, moments = parameters.weights["w1"], parameters.moments["w1"]
-    mask = parameters.masks.get("w1")
-    if mask is not None:
-        gradient = gradient * mask[rows]
-    taken = weights[rows]
-    local = Moments(moments.first[rows], moments.second[rows])
-    adam.update(taken, local, gradient, step)
-    weights[rows], moments.first[rows], moments.second[rows] = taken, local.first, local.second
+    """Of one chunk of outputs. Vectors are updated as matrices of one row."""
+    moments, mask = parameters.moments[name], parameters.masks.get(name)
+    arrays = [parameters.weights[name][part], moments.first[part], moments.second[part], gradient]
+    weights, first, second, gradient = (a if a.ndim > 1 else a[None] for a in arrays)
+    kept = None if mask is None else mask[part]
+    adam.update(weights, Moments(first, second), gradient, step, mask=kept)
 
 
 def _log_sum_exp(h: torch.Tensor, weights: dict[str, torch.Tensor]) -> torch.Tensor:
     """Of the logits of every row, (b, 1), chunk by chunk."""
-    parts, width = [], chunk_width(h.device)
+    parts, width = [], chunk_width(h)
     for begin in range(0, len(weights["w2"]), width):
         part = slice(begin, begin + width)
         z = product(h, weights["w2"][part].to(h.dtype).T) + weights["b2"][part]

@@ -21,7 +21,7 @@ from longtail.tree.shape import balanced_shape
 
 __all__ = ["split_node", "teach"]
 
-_OTHERS = 0.4  # rows without new labels for each row with one
+_OTHERS = 0.25  # rows without new labels for each row with one
 _NEW = 2.0**-20  # marks a new label where one is counted beside old ones
 
 

@@ -19,7 +19,7 @@ from longtail.linear.post_processing import post_processors
 __all__ = ["Rows", "find_homes", "train_labels"]
 
 _BEAM = 16  # nodes that a row votes for
-_NEGATIVES = 0.4  # of the rows without new labels, each of which then counts 2.5 times
+_NEGATIVES = 0.25  # of a node's rows without a new label there; they count for all of them
 _LARGE = 1000  # rows of a node, from which on it can do without some of them
 
 
@@ -107,7 +107,7 @@ def train_labels(
     )
     seed = (as_seed(model.random_state) + len(model.layers_) - 1) % 2**64
     if n_parents > 1 and positive is None and parents.nnz > _LARGE * len(used):
-        problem = _thinned(problem, rows, seed)
+        problem = _thinned(problem, seed)
     threads = n_threads(model.n_jobs)
     return train_level(rows.X, problem, model._options(), seed=seed, n_threads=threads), order
 
@@ -123,12 +123,16 @@ def _targets(model: Any, rows: Rows, positive: np.ndarray | None) -> sp.csr_matr
     return corrected(full, p, model.correction).targets[:, model.n_labels_ :]
 
 
-def _thinned(problem: LevelProblem, rows: Rows, seed: int) -> LevelProblem:
-    has_new = np.diff(rows.new.indptr) > 0
-    kept = has_new | (np.random.default_rng(seed).random(len(has_new)) < _NEGATIVES)
-    parents = problem.parents
-    stays = kept[parents.indices]
-    indptr = np.concatenate([[0], np.cumsum(stays)])[parents.indptr]
-    thinner = sp.csc_matrix((parents.data[stays], parents.indices[stays], indptr), parents.shape)
-    weight = np.where(has_new, 1, 1 / _NEGATIVES).astype(np.float32)
-    return replace(problem, parents=thinner, row_weight=weight)
+def _thinned(problem: LevelProblem, seed: int) -> LevelProblem:
+    """Some of the negatives of each node, which count for all; every row with a new label there."""
+    parents, positives = problem.parents, problem.positives
+    kept = np.random.default_rng(seed).random(parents.nnz) < _NEGATIVES
+    child_of = np.repeat(np.arange(positives.shape[1]), np.diff(positives.indptr))
+    node_of = np.searchsorted(problem.child_ptr, child_of, side="right") - 1
+    n_rows = parents.shape[0]
+    places = np.repeat(np.arange(parents.shape[1]), np.diff(parents.indptr)) * n_rows
+    places += parents.indices  # ascending
+    kept[np.searchsorted(places, node_of * n_rows + positives.indices)] = True
+    indptr = np.concatenate([[0], np.cumsum(kept)])[parents.indptr]
+    thinner = sp.csc_matrix((parents.data[kept], parents.indices[kept], indptr), parents.shape)
+    return replace(problem, parents=thinner, negative_cost=problem.negative_cost / _NEGATIVES)

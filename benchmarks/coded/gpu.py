@@ -1,6 +1,6 @@
 """Steps of MACH, DECLARE and the whole network on a GPU, and how far they are from the roofline.
 
-    python benchmarks/coded_gpu.py [--quick] [--device cuda]
+    python benchmarks/coded/gpu.py [--quick] [--device cuda] [--profile]
 
 Needs torch; nothing else but the package's Python files (no data, no compiled core), since only the
 training step is timed. Random rows stand in for the data: time depends on sizes, not on values.
@@ -14,7 +14,8 @@ For each: milliseconds per step, seconds per epoch, peak memory, and the share o
 floor of the step would take. The floor is the larger of two times: three products of the output
 layer (6 b h L operations) at the speed of a large product measured here, and the traffic of its
 weights and moments (w, m and v read and written, the gradient written and read) at the measured
-bandwidth of a copy; plus the rows of the first layer that the batch touches.
+bandwidth of a copy, with those of the rows of the first layer that the batch touches. ``--profile``
+also prints which kernels the time of MACH's step goes to.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def training_step() -> tuple[Any, Any]:
             importlib.import_module("longtail.deep.batches"),
         )
     except ImportError:
-        source = Path(__file__).parents[1] / "src" / "longtail"
+        source = Path(__file__).parents[2] / "src" / "longtail"
         for name in list(sys.modules):
             if name.partition(".")[0] == "longtail":
                 del sys.modules[name]
@@ -104,6 +105,16 @@ def make_parameters(d: int, h: int, outputs: int, device: torch.device) -> Any:
     return STEP.Parameters(weights)
 
 
+def print_profile(step: Any) -> None:
+    from torch.profiler import ProfilerActivity, profile
+
+    with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as found:
+        for _ in range(5):
+            step()
+        torch.cuda.synchronize()
+    print(found.key_averages().table(sort_by="cuda_time_total", row_limit=18))
+
+
 def measure(
     title: str,
     shape: tuple[int, int, int],  # features, hidden, outputs
@@ -113,6 +124,7 @@ def measure(
     device: torch.device,
     networks: int = 1,
     steps: int = 20,
+    profile: bool = False,
 ) -> None:
     d, h, outputs = shape
     n, batch_size, per_row, labels_per_row = rows
@@ -132,8 +144,10 @@ def measure(
         parameters = make_parameters(d, h, outputs, device)
         adam, count = STEP.Adam(1e-3), [0]
 
+        parts = torch.arange(held, device=device).split(batch_size)
+
         def step() -> None:
-            part = torch.arange(batch_size, device=device) + (count[0] % 8) * batch_size
+            part = parts[count[0] % len(parts)]
             count[0] += 1
             wanted = targets[part] if loss == "squared" else targets.take(part)
             STEP.train_step(
@@ -148,6 +162,8 @@ def measure(
 
         with torch.no_grad():
             each = seconds_of(step, device, steps)
+            if profile:
+                print_profile(step)
     except torch.cuda.OutOfMemoryError:
         needed = (d * h + outputs * h) * 12 / 2**30
         print(f"| {title} | does not fit: weights and moments alone {needed:.0f} GiB | | | |")
@@ -155,7 +171,7 @@ def measure(
     peak = torch.cuda.max_memory_allocated() / 2**30 if device.type == "cuda" else 0.0
     flops, bandwidth = roof
     products = 6 * batch_size * h * outputs / flops
-    touched = min(d, batch_size * per_row)
+    touched = np.mean([len(torch.unique(X.take(part).columns)) for part in parts])
     traffic = 4 * h * (8 * outputs + 7 * touched) / bandwidth
     floor = max(products, traffic)
     epoch = networks * each * n / batch_size
@@ -171,6 +187,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--quick", action="store_true", help="tiny sizes, to try the script")
+    parser.add_argument("--profile", action="store_true")
     args = parser.parse_args()
     device = torch.device(args.device)
     name = torch.cuda.get_device_name() if device.type == "cuda" else "CPU"
@@ -192,6 +209,7 @@ def main() -> None:
         roof,
         device,
         networks=16,
+        profile=args.profile,
     )
     measure(
         "uncompressed, 2.8 million labels",

@@ -1,0 +1,139 @@
+"""Labels that come to a ``MACH`` model: a new label is a row of buckets, nothing else.
+
+What its buckets have learned, they have learned from other labels. Hashed at random, a new label
+says nothing of itself; put into the buckets that its examples light up, it is found wherever labels
+it resembles are; and a few steps of training teach the buckets the difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from longtail._native import n_threads
+from longtail._validation import as_features, as_k, as_labels
+from longtail.data.vocabulary import Vocabulary
+from longtail.deep import Network
+
+__all__ = ["GrowingBuckets"]
+
+Self = TypeVar("Self", bound="GrowingBuckets")
+
+
+class GrowingBuckets:
+    """``add_labels`` and ``fine_tune`` of ``MACH``."""
+
+    def add_labels(
+        self: Self,
+        X: Any,
+        Y: Any = None,
+        *,
+        Y_old: Any = None,
+        negatives: tuple[Any, Any] | None = None,
+        names: Sequence[str] | None = None,
+    ) -> Self:
+        """Adds labels to a fitted model, with no training; their ids follow those it has.
+
+        In each repetition a new label goes to the bucket that stands out most on its rows: the one
+        of the largest mean value there, less the mean over all rows given. Those are buckets of
+        labels that it resembles. ``fine_tune`` then teaches the difference.
+
+        Parameters
+        ----------
+        X : (n, d) rows; or, without ``Y``, a number of labels, which are hashed like the others:
+            until they are trained, answers that name them come from whatever shares their buckets
+        Y : (n, m) what the m new labels are for these rows: column j becomes label
+            ``n_labels_ + j``. A label without rows is hashed
+        Y_old : (n, L) the old labels of the same rows. Linear models learn from them; here they are
+            only checked, since nothing is trained
+        negatives : ``(X, Y)``, further rows without the new labels. They, and rows of ``X`` without
+            new labels, are what a bucket must stand out from; without any, a bucket that is
+            probable everywhere draws every new label
+        names : of the new labels, for a model whose labels have names
+
+        >>> import longtail as lt
+        >>> X, Y = [[1.0, 0.0], [0.0, 1.0], [0.9, 0.1]], [[0], [1], [0]]
+        >>> model = lt.MACH(n_buckets=4, n_repetitions=2, estimator="linear").fit(X, Y)
+        >>> model.add_labels(1).n_labels_
+        3
+        >>> model.add_labels(X, [[], [0], []], Y_old=Y).n_labels_
+        4
+        """
+        model: Any = self
+        model._check_fitted()
+        buckets = None
+        if Y is None:
+            count = as_k(X, "the number of new labels")
+        else:
+            X = as_features(X, n_features=model.n_features_in_)
+            Y = as_labels(Y, n_rows=X.shape[0])
+            count = Y.shape[1]
+            if Y_old is not None:
+                as_labels(Y_old, n_rows=X.shape[0], n_labels=model.n_labels_)
+        if names is not None and len(names) != count:
+            raise ValueError(f"names must be one per new label ({count}), got {len(names)}")
+        known = model.label_names_
+        if (names is None) != (known is None):
+            missing = "the new labels" if names is None else "the old labels, see name_labels"
+            raise ValueError(
+                f"either all labels have names or none: they are missing for {missing}"
+            )
+        vocabulary = None if known is None or names is None else Vocabulary([*known, *names])
+        if count == 0:
+            return self
+        if Y is not None:
+            buckets = _resembling(model, X, Y, None if negatives is None else negatives[0])
+        model.__dict__.pop("_active_code", None)
+        model.code_ = model.code_.with_labels(count, buckets)
+        model.n_labels_ = model.code_.n_labels_
+        model.label_names_ = vocabulary
+        return self
+
+    def fine_tune(self: Self, X: Any, Y: Any, *, epochs: int = 1) -> Self:
+        """Trains the present networks further on ``X`` and ``Y`` (n, L), with all present labels.
+
+        For networks only: linear classifiers have no cheaper way than ``fit``.
+        """
+        model: Any = self
+        model._check_fitted()
+        X = as_features(X, n_features=model.n_features_in_)
+        Y = as_labels(Y, n_rows=X.shape[0], n_labels=model.n_labels_)
+        if not all(isinstance(member, Network) for member in model.repetitions_.values()):
+            raise TypeError("fine_tune needs networks: fit a linear model anew")
+        tuned = {}
+        for r, network in model.repetitions_.items():
+            hashed = model._hashed(X, int(model.feature_seeds_[r]), n_threads(model.n_jobs))
+            targets = model.code_.encode_repetition(Y, r)
+            tuned[r] = network.fine_tuned(hashed, targets, epochs=epochs)
+        model.repetitions_ = tuned
+        return self
+
+
+def _resembling(model: Any, X: Any, Y: Any, negatives: Any) -> np.ndarray:
+    """Buckets (m, R) of the new labels that the columns of ``Y`` are."""
+    if model.missing_repetitions_:
+        raise ValueError("some repetitions are not trained: merge the model first")
+    values = _values(model, X)
+    total, n = values.sum(axis=0, dtype=np.float64), len(values)
+    if negatives is not None:
+        more = _values(model, negatives)
+        total, n = total + more.sum(axis=0, dtype=np.float64), n + len(more)
+    counts = np.asarray(Y.sum(axis=0), dtype=np.float64).ravel()
+    sums = np.asarray(Y.T @ values.reshape(len(values), -1)).reshape(Y.shape[1], *total.shape)
+    others = n > counts.max(initial=0)  # are there rows to stand out from?
+    above = sums / np.maximum(counts, 1e-30)[:, None, None] - (total / n if others else 0)
+    buckets = above.argmax(axis=2).astype(np.int32)
+    hashed = model.code_.with_labels(Y.shape[1]).table_[model.code_.n_labels_ :]
+    buckets[counts == 0] = hashed[counts == 0]
+    return buckets  # type: ignore[no-any-return]
+
+
+def _values(model: Any, X: Any) -> np.ndarray:
+    """How probable each bucket is, (n, R, B) in [0, 1]."""
+    scores = model.bucket_scores(X)
+    if model._bucket_link() == "softmax":
+        scores = np.exp(scores - scores.max(axis=2, keepdims=True))
+        return scores / scores.sum(axis=2, keepdims=True)  # type: ignore[no-any-return]
+    return 1 / (1 + np.exp(-np.clip(scores, -30, 30)))  # type: ignore[no-any-return]
