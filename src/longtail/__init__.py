@@ -67,6 +67,7 @@ _ROOMS = {
     "exceptions",
     "features",
     "linear",
+    "losses",
     "metrics",
     "models",
     "persist",

@@ -39,7 +39,7 @@ def solve(
     n_threads: int = 1,
     **options: Any,
 ) -> Solved:
-    """The native solver on all rows. ``Y`` (n, L): targets in [-1, 1], 0 stands for -1."""
+    """The native solver on all rows. ``Y`` (n, L): targets from -1 on, 0 stands for -1."""
     rows = sp.csr_matrix(X, dtype=np.float32)
     targets = sp.csc_matrix(Y.astype(np.float32))
     n, n_labels = targets.shape

@@ -9,7 +9,7 @@ halved, and only the two new nodes are trained.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -26,7 +26,9 @@ from longtail.linear.new_labels import Rows, find_homes, train_labels
 if TYPE_CHECKING:
     from longtail.linear.ranker import LinearRanker
 
-__all__ = ["Growing"]
+__all__ = ["PER_LABEL", "Growing"]
+
+PER_LABEL = ("propensity_", "positive_weight_", "negative_weight_")
 
 Self = TypeVar("Self", bound="Growing")
 
@@ -60,6 +62,8 @@ class Growing:
         split_above : a tree node with more labels than this is halved (default: twice as many as
             the largest had before)
 
+        Where labels have weights or propensities of their own, those of the new ones are 1.
+
         >>> import longtail as lt
         >>> X, Y = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]], [[0], [1], []]
         >>> model = lt.OneVsAll().fit(X, Y)
@@ -87,6 +91,7 @@ class Growing:
         grown = arranged(model, [layer, trained], pick, ptr)
         model.n_labels_ = n_old + n_new
         model.label_names_ = vocabulary
+        _change_per_label(model, lambda values: np.append(values, np.ones(n_new)))
         install(model, [*above, grown], labels.astype(np.int32))
         if len(model.layers_) > 1:
             together = sp.hstack([rows.old, rows.new], format="csr")
@@ -125,6 +130,7 @@ class Growing:
         if model.label_names_ is not None:
             kept = zip(model.label_names_, gone, strict=True)
             model.label_names_ = Vocabulary([name for name, out in kept if not out])
+        _change_per_label(model, lambda values: values[~gone])
         install(model, layers, names.astype(np.int32))
         return self
 
@@ -212,3 +218,10 @@ def _label_ids(labels: Any, n_labels: int) -> np.ndarray:
     if len(ids) and (ids.dtype.kind not in "iu" or ids[0] < 0 or ids[-1] >= n_labels):
         raise ValueError(f"labels must be ids from 0 to {n_labels - 1}, got {labels!r}")
     return ids.astype(np.int64)
+
+
+def _change_per_label(model: Any, change: Callable[[np.ndarray], np.ndarray]) -> None:
+    for name in PER_LABEL:
+        values = getattr(model, name)
+        if values is not None:
+            setattr(model, name, change(values))

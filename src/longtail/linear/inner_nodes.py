@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from longtail._native import n_threads
 from longtail._validation import as_seed
 from longtail.linear.arranging import arranged, indicator, install, node_of_label
+from longtail.linear.label_weights import LabelWeights
 from longtail.linear.layer import Layer
 from longtail.linear.level import LevelProblem, all_rows, train_level
 from longtail.linear.new_labels import Rows
@@ -46,6 +47,7 @@ def teach(model: Any, rows: Rows, home: np.ndarray) -> list[Layer]:
     labels = sp.hstack([old, new], format="csr")
     labels.data = np.where(labels.indices < model.n_labels_, 1, _NEW).astype(np.float32)
     node = np.concatenate([node_of_label(model), home])
+    each = model._label_weights(new.shape[1])
     threads = n_threads(model.n_jobs)
     # Differences that are small beside the threshold of the weights themselves do not matter.
     coarse = replace(
@@ -62,12 +64,14 @@ def teach(model: Any, rows: Rows, home: np.ndarray) -> list[Layer]:
             _columns(labels @ indicator(parent[node], parent[-1] + 1)) if t else all_rows(len(own))
         )
         begin = layer.weights(model.n_features_in_)
+        positive, negative, of_rows = each.of_nodes(node, layer.n_children, labels)
         problem = LevelProblem(
             parents=above,
             child_ptr=layer.child_ptr,
             positives=_ones(counts),
-            positive_cost=model.C * float(np.mean(model.positive_weight)),
-            negative_cost=model.C * float(np.mean(model.negative_weight)),
+            relevance=of_rows,
+            positive_cost=model.C * positive,
+            negative_cost=model.C * negative,
             start=(begin, layer.arrays["bias"]),
             known=(np.diff(old.indptr) > 0, counts.data >= 0.5),
         )
@@ -112,12 +116,16 @@ def split_node(model: Any, X: sp.csr_matrix, Y: sp.csr_matrix, node: int) -> Non
         (np.ones(len(inside), np.float32), (inside, halves[inside])), shape=(model.n_labels_, 2)
     )
     positives = _ones(_columns(Y[own] @ sides))
+    each = model._label_weights()
+    each = LabelWeights(each.positive[inside], each.negative[inside])
+    positive, negative, of_rows = each.of_nodes(halves[inside], 2, Y[own][:, inside].tocsr())
     problem = LevelProblem(
         parents=all_rows(len(own)),
         child_ptr=np.array([0, 2]),
         positives=positives,
-        positive_cost=model.C * float(np.mean(model.positive_weight)),
-        negative_cost=model.C * float(np.mean(model.negative_weight)),
+        relevance=of_rows,
+        positive_cost=model.C * positive,
+        negative_cost=model.C * negative,
     )
     threads = n_threads(model.n_jobs)
     halved = train_level(X[own], problem, model._options(), seed=seed + node, n_threads=threads)

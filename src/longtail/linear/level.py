@@ -66,22 +66,25 @@ def train_level(
 ) -> Layer:
     """Solves every binary problem of a level; see ``cpp/kernels/level_training.h``.
 
-    Hinge-like losses know no soft target: there a label value in (0, 1) is a positive that costs
-    that much less, unless ``relevance`` says what it costs. The logistic loss takes it as a
-    probability. Where ``X`` is mapped from a file, rows gathered for a parent go to a temporary
-    file in ``folder`` if they are more than ``batch_bytes``.
+    Graded labels: hinge-like losses know no soft target, so a label value t in (0, 1) is a positive
+    that costs t times as much, unless ``relevance`` says what it costs. To the logistic loss it is
+    t positives and 1 - t negatives, each at its own cost; there t may exceed 1, as corrections for
+    missing labels make it, while the two together cost more than nothing.
+
+    Where ``X`` is mapped from a file, rows gathered for a parent go to a temporary file in
+    ``folder`` if they are more than ``batch_bytes``.
     """
     Y = problem.positives
     n_children = Y.shape[1]
     sizes = np.diff(Y.indptr)
     cost = np.repeat(_per_child(problem.positive_cost, n_children, "positive_cost"), sizes)
+    against = _per_child(problem.negative_cost, n_children, "negative_cost")
+    sign = None
+    if options.loss == "logistic" and (Y.data != 1).any():
+        cost, sign = _soft(Y.data, cost, np.repeat(against, sizes))
     if problem.relevance is not None:
         cost = cost * problem.relevance
-    sign = None
-    if options.loss == "logistic":
-        if (Y.data != 1).any():
-            sign = (2 * Y.data - 1).astype(np.float32)
-    elif problem.relevance is None:
+    elif options.loss != "logistic":
         cost = cost * Y.data
     row_weight = None
     if problem.row_weight is not None:
@@ -103,7 +106,7 @@ def train_level(
         _int32(Y.indices),
         sign,
         np.ascontiguousarray(cost, dtype=np.float32),
-        _per_child(problem.negative_cost, n_children, "negative_cost"),
+        against,
         row_weight,
         **options.native(),
         seed=seed,
@@ -117,6 +120,23 @@ def train_level(
         progress=progress,
     )
     return Layer(arrays)
+
+
+def _soft(
+    target: np.ndarray, positive: np.ndarray, negative: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Cost and sign of ``positive t l(s, 1) + negative (1 - t) l(s, 0)`` as one logistic term."""
+    plus = positive.astype(np.float64) * target
+    cost = plus + negative * (1.0 - target.astype(np.float64))
+    if (cost < 0).any():
+        at = int(np.argmin(cost))
+        raise ValueError(
+            f"a corrected label (target {target[at]:g}) at a positive cost of {positive[at]:g} and "
+            f"a negative cost of {negative[at]:g} is not convex: raise positive_weight to "
+            "negative_weight, or use correction='surrogate'"
+        )
+    sign = np.divide(2.0 * plus, cost, out=np.full_like(cost, 2.0), where=cost > 0) - 1.0
+    return cost, sign.astype(np.float32)
 
 
 def _room(

@@ -12,7 +12,8 @@ from longtail._native import core, csr_args, n_threads
 from longtail._validation import as_seed
 from longtail.linear.arranging import indicator, node_of_label
 from longtail.linear.layer import Layer
-from longtail.linear.level import LevelProblem, all_rows, as_weight, train_level
+from longtail.linear.level import LevelProblem, all_rows, train_level
+from longtail.linear.missing_labels import corrected
 from longtail.linear.post_processing import post_processors
 
 __all__ = ["Rows", "find_homes", "train_labels"]
@@ -84,7 +85,7 @@ def train_labels(
     order = np.lexsort((np.arange(len(home)), -counts, home))
     child_ptr = np.searchsorted(home[order], np.arange(n_parents + 1)).astype(np.int64)
     used = np.flatnonzero(np.diff(child_ptr))
-    columns = rows.new[:, order].tocsc()
+    columns = _targets(model, rows, positive)[:, order].tocsc()
     columns.sort_indices()
     if n_parents == 1:
         parents = all_rows(rows.X.shape[0])
@@ -94,25 +95,32 @@ def train_labels(
         )
         parents = (sp.hstack([rows.old, rows.new], format="csr") @ below).tocsc()[:, used]
         parents.sort_indices()
-    weights = {}
-    for name in ("positive_weight", "negative_weight"):
-        value = as_weight(getattr(model, name), name)
-        if value.ndim:  # one per label: new labels count once
-            each = np.ones(len(home), np.float32) if positive is None else value[positive]
-            value = each[order]
-        weights[name] = model.C * value
+    weights, chosen = model._label_weights(len(home)), positive
+    if chosen is None:
+        chosen = model.n_labels_ + np.arange(len(home))
     problem = LevelProblem(
         parents=parents,
         child_ptr=np.append(0, child_ptr[1:][used]),
         positives=columns,
-        positive_cost=weights["positive_weight"],
-        negative_cost=weights["negative_weight"],
+        positive_cost=model.C * weights.positive[chosen[order]],
+        negative_cost=model.C * weights.negative[chosen[order]],
     )
     seed = (as_seed(model.random_state) + len(model.layers_) - 1) % 2**64
     if n_parents > 1 and positive is None and parents.nnz > _LARGE * len(used):
         problem = _thinned(problem, seed)
     threads = n_threads(model.n_jobs)
     return train_level(rows.X, problem, model._options(), seed=seed, n_threads=threads), order
+
+
+def _targets(model: Any, rows: Rows, positive: np.ndarray | None) -> sp.csr_matrix:
+    """What the labels to train aim at (n, m); it may depend on all labels of a row."""
+    if model.propensity_ is None:
+        return rows.new
+    if positive is not None:
+        return corrected(rows.old, model.propensity_, model.correction).targets[:, positive]
+    full = sp.hstack([rows.old, rows.new], format="csr")
+    p = np.append(model.propensity_, np.ones(rows.new.shape[1]))
+    return corrected(full, p, model.correction).targets[:, model.n_labels_ :]
 
 
 def _thinned(problem: LevelProblem, seed: int) -> LevelProblem:

@@ -23,10 +23,18 @@ from longtail.data.topk import TopK
 from longtail.exceptions import ModelFormatError
 from longtail.linear.checkpoint import Checkpoint, fingerprint
 from longtail.linear.explaining import Explaining
-from longtail.linear.growing import Growing
+from longtail.linear.growing import PER_LABEL, Growing
 from longtail.linear.kept_rows import KeptRows, draw_rows
+from longtail.linear.label_weights import LabelWeights, per_label
 from longtail.linear.layer import Layer
 from longtail.linear.level import as_weight
+from longtail.linear.missing_labels import (
+    check_correction,
+    corrected,
+    fitted_propensity,
+    put_parameter,
+    take_parameter,
+)
 from longtail.linear.post_processing import post_processors
 from longtail.solvers import SolverOptions
 
@@ -68,12 +76,19 @@ class LinearRanker(Growing, Explaining, ProbabilityRanker):
     label_of_leaf_: np.ndarray
     compaction_: dict[str, Any] | None = None  # what ``compact`` did, if it made this model
     kept_rows_: KeptRows | None = None  # for ``add_labels``, if ``fit`` was told to keep some
+    # One number per label, which come and go with labels; None where all have the same.
+    propensity_: np.ndarray | None = None
+    positive_weight_: np.ndarray | None = None
+    negative_weight_: np.ndarray | None = None
 
     # Parameters every subclass stores.
     normalize: bool
     random_state: Any
     n_jobs: int | None
     post_processor: str | Sequence[str]
+    loss: str
+    missing_labels: Any
+    correction: str
 
     _row_weight: np.ndarray | None = None  # both only while ``fit`` runs
     _checkpoint_path: str | os.PathLike[str] | None = None
@@ -124,6 +139,24 @@ class LinearRanker(Growing, Explaining, ProbabilityRanker):
         problem = fingerprint(arrays, {**about, "shapes": shapes})
         return Checkpoint(self._checkpoint_path, problem)
 
+    def _propensity(self, Y: sp.csr_matrix) -> np.ndarray | None:
+        """Propensities of the labels, if the parameters say that some are missing."""
+        check_correction(self.correction, self.loss if self.missing_labels is not None else None)
+        if self.missing_labels is None:
+            return None
+        return fitted_propensity(self.missing_labels, Y)
+
+    def _corrected(
+        self, Y: sp.csr_matrix, propensity: np.ndarray | None
+    ) -> tuple[sp.csr_matrix, LabelWeights]:
+        """Targets of the observed labels, and weights of all, under the model's correction."""
+        observed = corrected(Y, propensity, self.correction)
+        positive, negative = (
+            per_label(vars(self)[name], Y.shape[1], name)
+            for name in ("positive_weight", "negative_weight")
+        )
+        return observed.targets, LabelWeights(positive * observed.weight, negative)
+
     def _options(self) -> SolverOptions:
         """The solver's options, which are parameters of the same names; refuses what is not one."""
         names = (field.name for field in fields(SolverOptions))
@@ -166,6 +199,28 @@ class LinearRanker(Growing, Explaining, ProbabilityRanker):
         self.__dict__.pop("compaction_", None)
         self.layers_, self.label_of_leaf_ = layers, label_of_leaf
 
+    def _set_per_label(
+        self, propensity: np.ndarray | None = None, weights: LabelWeights | None = None
+    ) -> None:
+        """Keeps what labels weigh in training: the parameters times the correction."""
+        self.propensity_ = propensity
+        for name in ("positive_weight", "negative_weight"):
+            value: Any = vars(self)[name]
+            if weights is not None and (np.ndim(value) or propensity is not None):
+                value = weights.positive if name == "positive_weight" else weights.negative
+            setattr(self, f"{name}_", np.array(value, np.float64) if np.ndim(value) else None)
+
+    def _label_weights(self, n_new: int = 0) -> LabelWeights:
+        """What the labels of a fitted model weigh, and ``n_new`` after them."""
+        each = []
+        for name in ("positive_weight", "negative_weight"):
+            known = getattr(self, f"{name}_")
+            if known is None:
+                each.append(np.full(self.n_labels_ + n_new, vars(self)[name], np.float64))
+            else:
+                each.append(np.append(known, np.ones(n_new)))
+        return LabelWeights(*each)
+
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_native_searcher"}
 
@@ -182,6 +237,13 @@ class LinearRanker(Growing, Explaining, ProbabilityRanker):
         state.arrays["label_of_leaf"] = self.label_of_leaf_
         if self.compaction_ is not None:
             state.meta["compaction"] = self.compaction_
+        for name in ("positive_weight", "negative_weight"):  # arrays, if there is one per label
+            if isinstance(state.params[name], np.ndarray):
+                state.params[name] = state.params[name].tolist()
+        put_parameter(state)
+        for name in PER_LABEL:
+            if getattr(self, name) is not None:
+                state.arrays[name] = getattr(self, name)
         if self.kept_rows_ is not None:
             self.kept_rows_.put_state(state)
         return state
@@ -197,5 +259,10 @@ class LinearRanker(Growing, Explaining, ProbabilityRanker):
         self._set_layers(layers, labels)
         if isinstance(state.meta.get("compaction"), dict):
             self.compaction_ = state.meta["compaction"]
+        self.missing_labels = take_parameter(state)
+        self._set_per_label()
+        for name in PER_LABEL:
+            if name in state.arrays:
+                setattr(self, name, state.array(name, np.float64, (self.n_labels_,)))
         self.kept_rows_ = KeptRows.from_state(state, self.n_features_in_)
         self._searcher()  # checks the layers
