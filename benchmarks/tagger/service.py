@@ -232,7 +232,8 @@ def contract(service: Service, table: Table, program: str) -> None:
     """Requests that schemathesis makes from the contract; the server itself counts them."""
     before, bad_before = service.answered()
     address = f"http://127.0.0.1:{service.port}/openapi.json"
-    how = "--seed 1 --max-examples 1000 --checks not_a_server_error --continue-on-failure".split()
+    how = ["--seed", "1", "--max-examples", "1000", "--continue-on-failure"]
+    how += ["--checks", "not_a_server_error"]
     done = subprocess.run([program, "run", address, *how], capture_output=True, text=True)
     after, bad_after = service.answered()
     bad = bad_after - bad_before
