@@ -73,10 +73,11 @@ def test_training_goes_on_where_it_was(stop: signal.Signals, rows: Path, tmp_pat
     while not any((parts / "model").glob("member1/tree/manifest.json")):
         assert process.poll() is None and time.monotonic() < deadline
         time.sleep(0.01)
-    if stop is signal.SIGINT:  # one that writes to the same folder is in the way of another
-        told = run("train", rows, "-o", output, *TREES, code=2).stderr
-        assert "another training" in told.splitlines()[-1]
+    process.send_signal(signal.SIGSTOP)
+    told = run("train", rows, "-o", output, *TREES, code=2).stderr
+    assert "another training" in told.splitlines()[-1]
     process.send_signal(stop)
+    process.send_signal(signal.SIGCONT)
     code, told = process.wait(timeout=30), process.stderr.read().decode()
     assert code == (130 if stop is signal.SIGINT else -signal.SIGKILL)
     assert ("goes on from there" in told) == (stop is signal.SIGINT)

@@ -83,12 +83,6 @@ def command(
 
         make_model(model)  # refuses an unknown one before the data is read
     options = DataOptions(text_column, label_column, label_separator, delimiter, layout, weights)
-    source = read(data, options)
-    source = held_out(source, test_size, seed)
-    note(
-        f"{source.name}: {len(source.train):,} rows, {len(source.label_names):,} labels"
-        + (f"; {len(source.test):,} rows to measure on" if source.test is not None else "")
-    )
     params = {
         "model": model,
         "field_weights": weights,
@@ -99,6 +93,12 @@ def command(
         "learn_label_texts": learn_label_texts,
     }
     with unfinished(output) as folder, told():
+        source = read(data, options)
+        source = held_out(source, test_size, seed)
+        note(
+            f"{source.name}: {len(source.train):,} rows, {len(source.label_names):,} labels"
+            + (f"; {len(source.test):,} rows to measure on" if source.test is not None else "")
+        )
         tagger, seconds = resumable(lambda parts: fit_tagger(source, params, parts), folder)
         note(f"trained in {seconds:.1f} s")
         measured = None
