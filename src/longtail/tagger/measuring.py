@@ -14,6 +14,8 @@ from longtail._validation import check_same_rows
 from longtail.data import TopK
 from longtail.propensity import JainPropensity
 from longtail.report import Report, evaluate
+from longtail.tagger.abilities import searching
+from longtail.tagger.held_out import CANDIDATES
 from longtail.tagger.truth import Truth, unknown_note
 
 if TYPE_CHECKING:
@@ -45,9 +47,10 @@ def lean_curve(
     """Precision, recall and coverage of the labels present, at k, for some values of ``tail``."""
     X = tagger.transform(texts)
     check_same_rows(X.shape[0], truth.Y.shape[0], "texts", "labels")
+    candidates = searching(tagger.model_)(X, max(k, CANDIDATES))
     out = []
     for tail in steps:
-        top = tagger.rank(X, k, tail=tail)
+        top = tagger._decide(candidates, k, tail, {}) if tail else tagger.rank(X, k)
         out.append(
             {
                 "tail": float(tail),

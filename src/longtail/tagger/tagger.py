@@ -262,16 +262,20 @@ class Tagger(Estimator):
             top = search(X, k, **filters)
         else:
             candidates = search(X, max(k, CANDIDATES), **filters)
-            top = candidates
-            if self.rule_ is not None:
-                # Some rules fill up with labels that are no candidates, so they are told too.
-                lists = {"allow": filters.get("include"), "deny": filters.get("exclude")}
-                given = {name: ids for name, ids in lists.items() if ids is not None}
-                top = scored(self.rule_.select(candidates, **given), candidates)
-            if tail:
-                top = lean(top, self._inverse(), tail, k)
-            top = top.head(k)
+            top = self._decide(candidates, k, tail, filters)
         return top if threshold is None else without(top, threshold)
+
+    def _decide(self, candidates: TopK, k: int, tail: float, filters: Mapping[str, Any]) -> TopK:
+        """The rule's choice among the candidates, then the lean."""
+        top = candidates
+        if self.rule_ is not None:
+            # Some rules fill up with labels that are no candidates, so they are told too.
+            lists = {"allow": filters.get("include"), "deny": filters.get("exclude")}
+            given = {name: ids for name, ids in lists.items() if ids is not None}
+            top = scored(self.rule_.select(candidates, **given), candidates)
+        if tail:
+            top = lean(top, self._inverse(), tail, k)
+        return top.head(k)
 
     def predict(
         self,

@@ -64,7 +64,21 @@ async function about() {
 
 function showTail() {
   const value = Number($("tail").value);
-  $("tail-value").textContent = value === 0 ? "plain order" : `rare labels come forward, ${value.toFixed(2)}`;
+  $("tail-value").textContent = value === 0 ? "most probable first" : `rare labels come forward, ${value.toFixed(2)}`;
+  const curve = model?.lean_curve;
+  $("tail-cost").hidden = !curve;
+  if (!curve) return;
+  const right = along(curve, value, "P@5");
+  const found = along(curve, value, "coverage present@5");
+  $("tail-cost").textContent =
+    `Measured: ${per(right)} of the first five answers are right; ${per(found)} of the labels are found at least once.`;
+}
+
+// Between two measured points, a straight line.
+function along(curve, at, name) {
+  const next = Math.max(1, curve.findIndex((point) => point.tail >= at));
+  const [a, b] = [curve[next - 1], curve[next]];
+  return a[name] + ((at - a.tail) / (b.tail - a.tail)) * (b[name] - a[name]);
 }
 
 async function predict() {
