@@ -8,6 +8,16 @@ const make = (tag, text, className) => {
   return element;
 };
 
+const MEANING = {
+  "P@1": "first answers that are right",
+  "P@5": "of five answers are right",
+  "R@5": "of true labels are among five",
+  "nDCG@5": "the same, earlier counts more",
+  "PSP@5": "right answers, rare ones count more",
+  "macro-F1 present@5": "every label counts the same",
+  "coverage present@5": "of labels are found at least once",
+};
+
 let token = sessionStorage.getItem("longtail-token") || "";
 let model = null;
 let asked = null; // what the shown answers were asked for
@@ -56,6 +66,7 @@ async function about() {
   for (const [name, value] of Object.entries(model.metrics || {})) {
     const tile = make("div");
     tile.append(make("dt", name), make("dd", per(value)));
+    if (MEANING[name]) tile.append(make("dd", MEANING[name], "words"));
     $("metrics").append(tile);
   }
   $("no-report").hidden = Boolean(model.metrics);
