@@ -144,15 +144,10 @@ def told() -> Iterator[None]:
 
 def measure(tagger: Any, part: Part, source: Source) -> Any:
     """The report on the rows set aside, kept with the tagger."""
-    measured = tagger.evaluate(
-        part.texts,
-        part.Y,
-        label_names=source.label_names,
-        unknown=part.unknown,
-        title=source.name,
-    )
     truth = tagger.truth(part.Y, source.label_names, part.unknown)
-    tagger.keep_report(measured, tagger.lean_curve(part.texts, truth))
+    top = tagger.predict_topk(part.texts, 5)
+    measured = tagger.measure(truth, top, k=(1, 3, 5), title=source.name)
+    tagger.keep_report(measured, tagger.lean_curve(part.texts, truth, plain=top))
     return measured
 
 

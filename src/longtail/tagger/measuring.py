@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -42,15 +41,21 @@ def report_on(tagger: Tagger, truth: Truth, top: TopK, **options: Any) -> Report
 
 
 def lean_curve(
-    tagger: Tagger, texts: Any, truth: Truth, *, k: int = 5, steps: Sequence[float] = STEPS
+    tagger: Tagger, texts: Any, truth: Truth, *, k: int = 5, plain: TopK | None = None
 ) -> list[dict[str, float]]:
-    """Precision, recall and coverage of the labels present, at k, for some values of ``tail``."""
+    """Precision, recall and coverage of the labels present, at k, for some values of ``tail``.
+
+    ``plain``: the answers without a lean, where they are there already.
+    """
     X = tagger.transform(texts)
     check_same_rows(X.shape[0], truth.Y.shape[0], "texts", "labels")
     candidates = searching(tagger.model_)(X, max(k, CANDIDATES))
     out = []
-    for tail in steps:
-        top = tagger._decide(candidates, k, tail, {}) if tail else tagger.rank(X, k)
+    for tail in STEPS:
+        if tail:
+            top = tagger._decide(candidates, k, tail, {})
+        else:
+            top = tagger.rank(X, k) if plain is None else plain.head(k)
         out.append(
             {
                 "tail": float(tail),

@@ -327,11 +327,9 @@ class Tagger(Estimator):
         truth = self.truth(labels, label_names, unknown)
         most = max([k] if isinstance(k, int) else k)
         top = self.predict_topk(texts, most, tail=tail)
-        # Leaning answers are out of the order of their probabilities; a rule's are its own.
-        plain = self.has_probabilities and not tail and self.rule_ is None
-        return self.measure(
-            truth, top, k=k, title=title, n_resamples=n_resamples, probabilities=plain
-        )
+        # Leaning answers are out of the order of their probabilities.
+        options: dict[str, Any] = {"probabilities": False} if tail else {}
+        return self.measure(truth, top, k=k, title=title, n_resamples=n_resamples, **options)
 
     def truth(
         self, labels: Any, label_names: Sequence[str] | None = None, unknown: Any = None
@@ -342,11 +340,18 @@ class Tagger(Estimator):
 
     def measure(self, truth: Truth, top: TopK, **options: Any) -> Report:
         """The report on answers that were made already; options of ``longtail.evaluate``."""
+        # What a rule chose is not the most probable.
+        options.setdefault("probabilities", self.has_probabilities and self.rule_ is None)
         return report_on(self, truth, top, **options)
 
-    def lean_curve(self, texts: Any, truth: Truth, *, k: int = 5) -> list[dict[str, float]]:
-        """What ``tail`` from 0 to 1 does to precision, recall and coverage on these texts."""
-        return lean_curve(self, texts, truth, k=k)
+    def lean_curve(
+        self, texts: Any, truth: Truth, *, k: int = 5, plain: TopK | None = None
+    ) -> list[dict[str, float]]:
+        """What ``tail`` from 0 to 1 does to precision, recall and coverage on these texts.
+
+        ``plain``: their answers without a lean, where they are there already.
+        """
+        return lean_curve(self, texts, truth, k=k, plain=plain)
 
     def keep_report(
         self, report: Report, lean_curve: Sequence[Mapping[str, float]] | None = None
