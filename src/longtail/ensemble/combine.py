@@ -40,5 +40,5 @@ def combine(tops: Sequence[TopK], k: int, rule: str = "mean", *, n_jobs: int | N
         raise ValueError("rankings must be of the same rows and the same labels")
     ids = [np.ascontiguousarray(top.indices, np.int32) for top in tops]
     scores = [np.ascontiguousarray(top.scores, np.float32) for top in tops]
-    found = core.combine_topk(ids, scores, RULES.index(rule), as_k(k), n_threads(n_jobs))
-    return TopK._trusted(*found, tops[0].n_labels)
+    best, totals = core.combine_topk(ids, scores, RULES.index(rule), as_k(k), n_threads(n_jobs))
+    return TopK._trusted(best, totals, tops[0].n_labels)
