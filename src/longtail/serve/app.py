@@ -21,8 +21,9 @@ from longtail.serve.batching import Batcher
 from longtail.serve.counters import Counters
 from longtail.serve.guard import Guard
 from longtail.serve.holder import Holder
-from longtail.serve.predicting import predicting
-from longtail.serve.problems import TYPE, problem_bytes
+from longtail.serve.predicting import Predicting
+from longtail.serve.problems import TYPE
+from longtail.serve.refusals import invalid, refusal
 from longtail.serve.settings import Settings
 from longtail.tagger.names import search_labels
 
@@ -75,11 +76,12 @@ def create_app(settings: Settings) -> Any:
         responses=_ERRORS,
     )
     _handle_errors(app)
-    app.include_router(predicting(settings, holder, batcher))
+    predicting = Predicting(settings, holder, batcher)
+    app.include_router(predicting.router())
     _facts(app, settings, holder, batcher, counters)
     if settings.page:
         _page(app)
-    return Guard(app, settings, counters)
+    return Guard(app, settings, counters, {("POST", "/predict"): predicting.answer})
 
 
 def from_environment() -> Any:
@@ -165,17 +167,8 @@ def _page(app: FastAPI) -> None:
 def _handle_errors(app: FastAPI) -> None:
     @app.exception_handler(HTTPException)
     async def refused(_: Request, error: HTTPException) -> Response:
-        body = problem_bytes(error.status_code, str(error.detail))
-        return Response(body, error.status_code, dict(error.headers or {}), media_type=TYPE)
+        return refusal(error.status_code, str(error.detail), error.headers)
 
     @app.exception_handler(RequestValidationError)
-    async def invalid(_: Request, error: RequestValidationError) -> Response:
-        found = error.errors()
-        parts = [
-            f"{'.'.join(str(step) for step in item.get('loc', ())[:6])}: {item.get('msg', '')}"
-            for item in found[:5]
-        ]
-        not_json = any(item.get("type") == "json_invalid" for item in found)
-        status = 400 if not_json else 422
-        body = problem_bytes(status, "; ".join(part[:300] for part in parts))
-        return Response(body, status, media_type=TYPE)
+    async def wrong(_: Request, error: RequestValidationError) -> Response:
+        return invalid(error.errors())
