@@ -100,7 +100,8 @@ def command(
             + (f"; {len(source.test):,} rows to measure on" if source.test is not None else "")
         )
         tagger, seconds = resumable(lambda parts: fit_tagger(source, params, parts), folder)
-        note(f"trained in {seconds:.1f} s")
+        aside = 0 if source.test is None else len(source.test)
+        note(f"trained in {seconds:.1f} s" + (f"; measuring on {aside:,} rows" if aside else ""))
         measured = None
         if source.test is not None:
             measured = measure(tagger, source.test, source)
@@ -126,11 +127,17 @@ def command(
     note(f"saved to {output} in {elapsed:.1f} s; next: longtail predict {output} -")
 
 
+class _Notes(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        text = record.getMessage()
+        own = record.name == "longtail.tagger.tagger"  # it speaks of its choice of a model
+        note(f"model: {text}" if own else text)
+
+
 @contextlib.contextmanager
 def told() -> Iterator[None]:
     """What the tagger says about its choice, as notes, when it says it."""
-    handler = logging.Handler(logging.INFO)
-    handler.emit = lambda record: note(f"model: {record.getMessage()}")  # type: ignore[method-assign]
+    handler = _Notes(logging.INFO)
     log = logging.getLogger("longtail.tagger")
     before = log.level
     log.addHandler(handler)

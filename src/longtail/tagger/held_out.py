@@ -8,6 +8,7 @@ decision rule, then serve the model that learned from all.
 
 from __future__ import annotations
 
+import logging
 import os
 from typing import Any
 
@@ -18,6 +19,8 @@ from longtail._validation import as_seed
 from longtail.tagger.fitting import copied, fit_ranker
 
 __all__ = ["CANDIDATES", "learn_from_held_out"]
+
+log = logging.getLogger(__name__)
 
 CANDIDATES = 100  # labels among which a rule or the tail weight chooses
 FEWEST = 30  # rows below which nothing can be said
@@ -56,11 +59,14 @@ def learn_from_held_out(
         return rule
     seed = as_seed(random_state) % 2**31
     if needed and not learns and n <= FEW and not extra[0].shape[0]:
+        log.info("probabilities: from the answers of five copies, each fitted without a fifth")
         model.calibrate(X, Y, folds=5, random_state=seed)
         return rule
     held_out = np.zeros(n, bool)
     size = min(max(n // 10, FEWEST // 3), MOST_HELD_OUT)
     held_out[np.random.default_rng(seed).permutation(n)[:size]] = True
+    what = "probabilities" if needed else "the rule"
+    log.info("%s: from answers to %s texts of a copy fitted without them", what, f"{size:,}")
     copy = fit_ranker(copied(model), X[~held_out], Y[~held_out], extra, checkpoint, "held-out")
     if needed:
         copy.calibrate(X[held_out], Y[held_out], random_state=seed)
