@@ -39,6 +39,18 @@ class Server:
     def __init__(self, process: subprocess.Popen[str], port: int) -> None:
         self.process = process
         self.port = port
+        self._said: list[str] = []
+        self._listener = threading.Thread(target=self._listen, daemon=True)
+        self._listener.start()
+
+    def _listen(self) -> None:
+        assert self.process.stderr is not None
+        self._said.append(self.process.stderr.read())
+
+    def said(self) -> str:
+        """What it wrote to standard error after its first line; waits until it has ended."""
+        self._listener.join(timeout=20)
+        return "".join(self._said)
 
     @property
     def address(self) -> str:
@@ -86,7 +98,6 @@ def serving(
         line = process.stderr.readline()
         found = re.search(r":(\d+) \(", line)
         assert found, line + process.stderr.read()
-        threading.Thread(target=process.stderr.read, daemon=True).start()
         server = Server(process, int(found[1]))
         wait_for(lambda: server.ask("/health")[0] == 200)
         yield server

@@ -170,3 +170,4 @@ def test_it_stops_when_told(model: Path) -> None:
         server.process.send_signal(signal.SIGINT)
         assert server.process.wait(timeout=20) in (0, 130)
         assert time.monotonic() - began < 15
+        assert server.said() in ("", "longtail: interrupted\n")  # nothing to complain of

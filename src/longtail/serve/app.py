@@ -20,7 +20,7 @@ from longtail.serve.answers import model_facts
 from longtail.serve.batching import Batcher
 from longtail.serve.counters import Counters
 from longtail.serve.guard import Guard
-from longtail.serve.holder import Holder
+from longtail.serve.holder import Holder, settle
 from longtail.serve.predicting import Predicting
 from longtail.serve.problems import TYPE
 from longtail.serve.refusals import invalid, refusal
@@ -56,8 +56,7 @@ def create_app(settings: Settings) -> Any:
 
     @contextlib.asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        gc.collect()
-        gc.freeze()  # the model stays: looking through it for garbage again and again takes long
+        settle()
         watching = None
         if settings.reload_seconds:
             watching = asyncio.create_task(holder.watch(settings.reload_seconds))
@@ -65,6 +64,7 @@ def create_app(settings: Settings) -> Any:
         if watching is not None:
             watching.cancel()
         batcher.close()
+        gc.unfreeze()
 
     app = FastAPI(
         title="Longtail",
