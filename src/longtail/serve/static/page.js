@@ -79,10 +79,10 @@ function showTail() {
   const curve = model?.lean_curve;
   $("tail-cost").hidden = !curve;
   if (!curve) return;
-  const right = along(curve, value, "P@5");
+  const among = along(curve, value, "R@5");
   const found = along(curve, value, "coverage present@5");
   $("tail-cost").textContent =
-    `Measured: ${per(right)} of the first five answers are right; ${per(found)} of the labels are found at least once.`;
+    `Measured: ${per(among)} of the true labels are among the first five answers; ${per(found)} of all labels are found at least once.`;
 }
 
 // Between two measured points, a straight line.
