@@ -40,7 +40,7 @@ def tell(output: Path, *, serve: bool, port: int) -> None:
     _heading("3. The one that was chosen for this data")
     tagger, seconds = fit_tagger(source, {})
     print(f"{tagger.choice_}; trained in {seconds:.1f} s.")
-    report = measure(tagger, source.test, source)
+    report = measure(tagger, source.test, source, "ICD-10-CM")
     report.to_html(output / "report.html")
     for note in report.warnings[:3]:
         print(textwrap.fill(f"- {note}", 96, subsequent_indent="  "))

@@ -149,11 +149,11 @@ def told() -> Iterator[None]:
         log.setLevel(before)
 
 
-def measure(tagger: Any, part: Part, source: Source) -> Any:
+def measure(tagger: Any, part: Part, source: Source, title: str | None = None) -> Any:
     """The report on the rows set aside, kept with the tagger."""
     truth = tagger.truth(part.Y, source.label_names, part.unknown)
     top = tagger.predict_topk(part.texts, 5)
-    measured = tagger.measure(truth, top, k=(1, 3, 5), title=source.name)
+    measured = tagger.measure(truth, top, k=(1, 3, 5), title=title or source.name)
     tagger.keep_report(measured, tagger.lean_curve(part.texts, truth, plain=top))
     return measured
 
