@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail._native import core, csr_args
+from longtail.features.mapped_rows import is_mapped, scratch_array
 from longtail.linear.layer import Layer
 from longtail.solvers import SolverOptions
 
@@ -29,7 +31,9 @@ class LevelProblem:
     ``positive_cost`` and ``negative_cost``: a number, or one per child;
     ``row_weight``: optional (n,) weight of every row;
     ``start``: optional weights (K_t, d) and biases that training begins with and is pulled to; the
-    layer then holds the differences from them. Dual solver only.
+    layer then holds the differences from them. Dual solver only;
+    ``known``: optional (n,) rows and (positives,) positives, bool, that the start was trained on:
+    training then goes on where that one ended, instead of counting those rows twice.
     """
 
     parents: sp.csc_matrix
@@ -40,6 +44,7 @@ class LevelProblem:
     negative_cost: Any = 1.0
     row_weight: np.ndarray | None = None
     start: tuple[sp.csr_matrix, np.ndarray] | None = None
+    known: tuple[np.ndarray, np.ndarray] | None = None
 
 
 def all_rows(n: int) -> sp.csc_matrix:
@@ -56,13 +61,15 @@ def train_level(
     n_threads: int,
     first_child: int = 0,
     batch_bytes: int = 1 << 30,
+    folder: str | os.PathLike[str] | None = None,
     progress: Progress = None,
 ) -> Layer:
     """Solves every binary problem of a level; see ``cpp/kernels/level_training.h``.
 
     Hinge-like losses know no soft target: there a label value in (0, 1) is a positive that costs
     that much less, unless ``relevance`` says what it costs. The logistic loss takes it as a
-    probability.
+    probability. Where ``X`` is mapped from a file, rows gathered for a parent go to a temporary
+    file in ``folder`` if they are more than ``batch_bytes``.
     """
     Y = problem.positives
     n_children = Y.shape[1]
@@ -86,7 +93,8 @@ def train_level(
     if problem.start is not None:
         begin, bias = problem.start
         start = (*csr_args(begin)[:3], np.ascontiguousarray(bias, np.float32))
-    arrays, _, _ = core.train_level(
+    rows, positives = problem.known or (None, None)
+    arrays, _ = core.train_level(
         *csr_args(X),
         _int64(problem.parents.indptr),
         _int32(problem.parents.indices),
@@ -101,11 +109,30 @@ def train_level(
         seed=seed,
         first_child=first_child,
         **{"from": start},
+        known_row=None if rows is None else rows.astype(np.uint8),
+        known_positive=None if positives is None else positives.astype(np.uint8),
+        room=_room(X, problem.parents, batch_bytes, folder),
         batch_bytes=batch_bytes,
         n_threads=n_threads,
         progress=progress,
     )
     return Layer(arrays)
+
+
+def _room(
+    X: sp.csr_matrix, parents: sp.csc_matrix, batch_bytes: int, folder: Any
+) -> np.ndarray | None:
+    """A file for the rows of the largest parent, where memory is not the place for them."""
+    if not is_mapped(X.data) or X.nnz == 0:
+        return None
+    before = np.concatenate([[0], np.cumsum(np.diff(X.indptr)[parents.indices], dtype=np.int64)])
+    entries = np.diff(before[parents.indptr])
+    rows = np.diff(parents.indptr)
+    needed = max(
+        (core.gathered_bytes(int(n), int(nnz)) for n, nnz in zip(rows, entries, strict=True)),
+        default=0,
+    )
+    return scratch_array(needed, np.uint8, folder) if needed > batch_bytes else None
 
 
 def check_cost(C: Any) -> None:

@@ -24,6 +24,7 @@ from longtail.exceptions import ModelFormatError
 from longtail.linear.checkpoint import Checkpoint, fingerprint
 from longtail.linear.explaining import Explaining
 from longtail.linear.growing import Growing
+from longtail.linear.kept_rows import KeptRows, draw_rows
 from longtail.linear.layer import Layer
 from longtail.linear.level import as_weight
 from longtail.linear.post_processing import post_processors
@@ -66,17 +67,23 @@ class LinearRanker(Growing, Explaining, ProbabilityRanker):
     layers_: list[Layer]
     label_of_leaf_: np.ndarray
     compaction_: dict[str, Any] | None = None  # what ``compact`` did, if it made this model
+    kept_rows_: KeptRows | None = None  # for ``add_labels``, if ``fit`` was told to keep some
 
     # Parameters every subclass stores.
     normalize: bool
+    random_state: Any
     n_jobs: int | None
     post_processor: str | Sequence[str]
 
     _row_weight: np.ndarray | None = None  # both only while ``fit`` runs
     _checkpoint_path: str | os.PathLike[str] | None = None
 
-    def _fit_with(self: Self, X: Any, Y: Any, sample_weight: Any, checkpoint: Any) -> Self:
+    def _fit_with(
+        self: Self, X: Any, Y: Any, sample_weight: Any, checkpoint: Any, keep_rows: int | None
+    ) -> Self:
         """``Ranker.fit`` with what linear models take beside the data."""
+        if keep_rows is not None:
+            keep_rows = as_k(keep_rows, "keep_rows")
         if sample_weight is not None:
             self._row_weight = as_weight(sample_weight, "sample_weight")
             if self._row_weight.ndim != 1:
@@ -85,10 +92,14 @@ class LinearRanker(Growing, Explaining, ProbabilityRanker):
                 )
         self._checkpoint_path = checkpoint
         try:
-            return super().fit(X, Y)
+            super().fit(X, Y)
         finally:
             self.__dict__.pop("_row_weight", None)
             self.__dict__.pop("_checkpoint_path", None)
+        self.kept_rows_ = (
+            None if keep_rows is None else draw_rows(X, Y, keep_rows, self.random_state)
+        )
+        return self
 
     def _checkpoint(self, X: Any, Y: sp.csr_matrix, *others: Any) -> Checkpoint | None:
         """Where finished parts go, if ``fit`` was given a folder; checks that it is for this data
@@ -145,6 +156,7 @@ class LinearRanker(Growing, Explaining, ProbabilityRanker):
                 powers,
                 self.label_of_leaf_,
                 self.n_features_in_,
+                n_threads(self.n_jobs),
             )
             self.__dict__["_native_searcher"] = names, searcher
         return searcher
@@ -170,6 +182,8 @@ class LinearRanker(Growing, Explaining, ProbabilityRanker):
         state.arrays["label_of_leaf"] = self.label_of_leaf_
         if self.compaction_ is not None:
             state.meta["compaction"] = self.compaction_
+        if self.kept_rows_ is not None:
+            self.kept_rows_.put_state(state)
         return state
 
     def _set_state(self, state: persist.State) -> None:
@@ -183,4 +197,5 @@ class LinearRanker(Growing, Explaining, ProbabilityRanker):
         self._set_layers(layers, labels)
         if isinstance(state.meta.get("compaction"), dict):
             self.compaction_ = state.meta["compaction"]
+        self.kept_rows_ = KeptRows.from_state(state, self.n_features_in_)
         self._searcher()  # checks the layers

@@ -135,6 +135,7 @@ class XRLinear(LinearRanker):
         extra_rows: Any = None,
         label_features: Any = None,
         checkpoint: str | os.PathLike[str] | None = None,
+        keep_rows: int | None = None,
     ) -> Any:
         """Learns from features ``X`` (n, d) and labels ``Y`` (n, L).
 
@@ -142,11 +143,12 @@ class XRLinear(LinearRanker):
         entry that is not zero makes the row one that the parents of the label also train on, as
         negatives mined elsewhere. ``label_features``: sparse (L, d'), for trees that use label
         texts. ``checkpoint``: a folder for finished parts; a training that was cut short, called
-        again with the same folder, data and parameters, goes on from there.
+        again with the same folder, data and parameters, goes on from there. ``keep_rows``: so many
+        training rows stay with the model, as negatives for ``add_labels``.
         """
         self._extra, self._label_features = extra_rows, label_features
         try:
-            return self._fit_with(X, Y, sample_weight, checkpoint)
+            return self._fit_with(X, Y, sample_weight, checkpoint, keep_rows)
         finally:
             del self._extra, self._label_features
 
@@ -159,7 +161,7 @@ class XRLinear(LinearRanker):
         extra = None if self._extra is None else _extra_rows(self._extra, Y.shape)
         checkpoint = self._checkpoint(X, Y, extra, self._label_features)
         if self.normalize:
-            X = unit_rows(X, threads)
+            X = unit_rows(X, threads, self._checkpoint_path)
         tree = self._fit_tree(X, Y, seed, memory, checkpoint)
         depth = len(tree.level_sizes_)
         post_processors(self.post_processor, depth)
@@ -182,6 +184,7 @@ class XRLinear(LinearRanker):
                     batch_bytes=memory.batch_bytes,
                     checkpoint=checkpoint,
                     what=f"XRLinear, level {t + 1} of {depth}",
+                    spill=self.memory_limit is not None,
                 )
             )
             if "man" in self.negatives or t + 1 == depth:  # the next level waits for this one
