@@ -7,6 +7,7 @@ calling thread.
 
 from __future__ import annotations
 
+import functools
 import numbers
 from typing import Any
 
@@ -44,7 +45,12 @@ def n_threads(n_jobs: int | None) -> int:
         raise TypeError(f"n_jobs must be a whole number or None, got {n_jobs!r}")
     if n_jobs == 0:
         raise ValueError("n_jobs is 0: give a positive number of threads, or -1 for all cores")
-    return int(_core.resolve_threads(max(-_MOST_THREADS, min(_MOST_THREADS, int(n_jobs)))))
+    return _resolved(max(-_MOST_THREADS, min(_MOST_THREADS, int(n_jobs))))
+
+
+@functools.cache  # asking the system how many cores there are takes a good part of a small search
+def _resolved(n_jobs: int) -> int:
+    return int(_core.resolve_threads(n_jobs))
 
 
 def native_info() -> dict[str, Any]:

@@ -120,7 +120,8 @@ class Estimator:
         )
 
     def __sklearn_is_fitted__(self) -> bool:
-        return any(name.endswith("_") and not name.startswith("_") for name in vars(self))
+        # From the last attribute on: parameters are set first, and this is asked in every call.
+        return any(n.endswith("_") and not n.startswith("_") for n in reversed(vars(self)))
 
     def _check_fitted(self) -> None:
         if not self.__sklearn_is_fitted__():

@@ -5,8 +5,8 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+import resource
 import shutil
-import time
 import warnings
 from pathlib import Path
 
@@ -170,9 +170,11 @@ def test_datasets_are_listed() -> None:
 
 def test_help_comes_in_half_a_second() -> None:
     run("--help")  # warms the disk
-    began = time.perf_counter()
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = run("--help")
-    assert time.perf_counter() - began < 1.0  # half a second, with room for a busy machine
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    # Of the processor: half a second, with room for a machine whose caches others use.
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 0.9
     assert "train" in done.stdout and "serve" in done.stdout
     assert run("--version").stdout.startswith("longtail ")
 

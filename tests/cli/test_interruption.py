@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from cli_cases import environment, longtail_command, run, write_tickets
 
+import longtail as lt
+
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX systems")
 
 
@@ -43,6 +45,65 @@ def test_prediction_streams_and_stops_at_ctrl_c(model: Path, tmp_path: Path) -> 
     assert "--resume" in told and told.strip().endswith("interrupted")
     rows = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
     assert len(rows) >= 2000
+
+
+TREES = ("--model", "ensemble", "--test-size", 0, "--jobs", 1, "--no-calibrate")
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Rows to learn from; beside them ``whole``, a model of a training that was not cut short."""
+    folder = tmp_path_factory.mktemp("rows")
+    data = lt.make_longtail(n=2000, d=1500, L=2000, random_state=3)
+    lt.write_xc(folder / "rows.txt", data.train.X, data.train.Y)
+    run("train", folder / "rows.txt", "-o", folder / "whole", *TREES)
+    return folder / "rows.txt"
+
+
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGKILL])
+def test_training_goes_on_where_it_was(stop: signal.Signals, rows: Path, tmp_path: Path) -> None:
+    output, parts = tmp_path / "model", tmp_path / "model.unfinished"
+    process = subprocess.Popen(
+        longtail_command("train", rows, "-o", output, *TREES),
+        stderr=subprocess.PIPE,
+        env=environment(),
+    )
+    assert process.stderr is not None
+    deadline = time.monotonic() + 60
+    while not any((parts / "model").glob("member1/tree/manifest.json")):
+        assert process.poll() is None and time.monotonic() < deadline
+        time.sleep(0.01)
+    process.send_signal(signal.SIGSTOP)
+    told = run("train", rows, "-o", output, *TREES, code=2).stderr
+    assert "another training" in told.splitlines()[-1]
+    process.send_signal(stop)
+    process.send_signal(signal.SIGCONT)
+    code, told = process.wait(timeout=30), process.stderr.read().decode()
+    assert code == (130 if stop is signal.SIGINT else -signal.SIGKILL)
+    assert ("goes on from there" in told) == (stop is signal.SIGINT)
+    assert parts.is_dir() and not output.exists()
+    again = run("train", rows, "-o", output, *TREES)
+    assert "going on with" in again.stderr and not parts.exists()
+    arrays = sorted((rows.parent / "whole").glob("*.npy"))
+    assert len(arrays) > 20
+    for file in arrays:
+        assert (output / file.name).read_bytes() == file.read_bytes(), file.name
+
+
+def test_parts_of_another_training_are_not_used(tmp_path: Path) -> None:
+    data = write_tickets(tmp_path / "tickets.jsonl")
+    options = ("-o", tmp_path / "model", "--test-size", 0, "--model", "xr-linear")
+    with open(data) as file:  # parts of a training on other rows
+        lt.Tagger(model="xr-linear").fit(
+            [json.loads(line)["text"] for line in file][:50],
+            [["printer"], ["login"]] * 25,
+            checkpoint=tmp_path / "model.unfinished",
+        )
+    done = run("train", data, *options)
+    assert "starting anew" in done.stderr and not (tmp_path / "model.unfinished").exists()
+    assert "--memory-limit" in run("train", "--help").stdout
+    refused = run("train", data, *options, "--overwrite", "--memory-limit", "1MB", code=2)
+    assert "memory_limit" in refused.stderr.splitlines()[-1]
 
 
 def _lines(path: Path) -> int:

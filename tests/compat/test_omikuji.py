@@ -54,6 +54,17 @@ def test_it_learns(model: omikuji.Model, data: lt.Dataset) -> None:
     assert precision(data.test.Y, top, k=1) > precision(data.test.Y, popular, k=1)
 
 
+def test_labels_that_no_row_has_are_never_answered(tmp_path: Path) -> None:
+    path = tmp_path / "gaps.txt"
+    rows = ["3 0:1", "7 1:1", "3,7 0:1 1:1", "11 2:1"] * 10
+    path.write_text(f"{len(rows)} 3 5000\n" + "\n".join(rows) + "\n")
+    model = omikuji.Model.train_on_data(str(path))
+    model.save(str(tmp_path / "model"))
+    for found in (model, omikuji.Model.load(str(tmp_path / "model"))):
+        assert {label for label, _ in found.predict([(0, 1.0)], top_k=10)} == {3, 7, 11}
+        assert found.predict([(2, 1.0)], top_k=1)[0][0] == 11
+
+
 def test_save_load_and_replace(model: omikuji.Model, data: lt.Dataset, tmp_path: Path) -> None:
     path = str(tmp_path / "model")
     for _ in range(2):

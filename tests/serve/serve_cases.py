@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,8 @@ def save_model(folder: Path, extra: str = "") -> Path:
     texts = [f"{w} {v}" for name in words for w in words[name].split() for v in words[name].split()]
     labels = [[name] for name in words for _ in range(len(words[name].split()) ** 2)]
     tagger = lt.Tagger(model="xr-linear").fit(texts, labels)
-    tagger.keep_report(tagger.evaluate(texts, labels, n_resamples=0, title="Tickets"))
+    report = tagger.evaluate(texts, labels, n_resamples=0, title="Tickets")
+    tagger.keep_report(report, tagger.lean_curve(texts, tagger.truth(labels)))
     tagger.save(folder, overwrite=True)
     return folder
 
@@ -38,6 +39,18 @@ class Server:
     def __init__(self, process: subprocess.Popen[str], port: int) -> None:
         self.process = process
         self.port = port
+        self._said: list[str] = []
+        self._listener = threading.Thread(target=self._listen, daemon=True)
+        self._listener.start()
+
+    def _listen(self) -> None:
+        assert self.process.stderr is not None
+        self._said.append(self.process.stderr.read())
+
+    def said(self) -> str:
+        """What it wrote to standard error after its first line; waits until it has ended."""
+        self._listener.join(timeout=20)
+        return "".join(self._said)
 
     @property
     def address(self) -> str:
@@ -67,8 +80,10 @@ class Server:
 
 
 @contextlib.contextmanager
-def serving(model: Path, *options: object) -> Iterator[Server]:
-    """Starts a server on a free port and stops it in the end."""
+def serving(
+    model: Path, *options: object, before: Callable[[], None] | None = None
+) -> Iterator[Server]:
+    """Starts a server on a free port, ``before`` called in its process, and stops it in the end."""
     path = os.pathsep.join(p for p in (SOURCE, os.environ.get("PYTHONPATH")) if p)
     command = [sys.executable, "-m", "longtail", "serve", str(model), "--port", "0"]
     process = subprocess.Popen(
@@ -76,13 +91,13 @@ def serving(model: Path, *options: object) -> Iterator[Server]:
         stderr=subprocess.PIPE,
         text=True,
         env={**os.environ, "PYTHONPATH": path},
+        preexec_fn=before,
     )
     assert process.stderr is not None
     try:
         line = process.stderr.readline()
         found = re.search(r":(\d+) \(", line)
         assert found, line + process.stderr.read()
-        threading.Thread(target=process.stderr.read, daemon=True).start()
         server = Server(process, int(found[1]))
         wait_for(lambda: server.ask("/health")[0] == 200)
         yield server

@@ -5,15 +5,18 @@ from __future__ import annotations
 import concurrent.futures
 import os
 import re
+import resource
+import shutil
 import signal
 import socket
+import subprocess
 import sys
 import time
 import warnings
 from pathlib import Path
 
 import pytest
-from serve_cases import save_model, serving, wait_for
+from serve_cases import SOURCE, save_model, serving, wait_for
 
 import longtail as lt
 from longtail.cli import main
@@ -92,6 +95,51 @@ def _children(parent: int) -> list[int]:
     return found
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="limits of POSIX systems")
+def test_a_full_disk(model: Path, tmp_path: Path) -> None:
+    def no_room() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (200, 200))
+
+    served = tmp_path / "served"
+    shutil.copytree(model, served)
+    # No room for the counters that worker processes share: they count each for itself.
+    options = ("--workers", 2, "--reload-seconds", 0.1)
+    with serving(served, *options, before=no_room) as server:
+        assert server.predict("paper jam", k=1) == [["printer"]]
+        assert "longtail_requests_total" in server.ask("/metrics")[2]
+        # No room for the new model: the old one is served on.
+        path = os.pathsep.join(p for p in (SOURCE, os.environ.get("PYTHONPATH")) if p)
+        code = "import longtail as lt, sys; lt.load(sys.argv[1]).save(sys.argv[1], overwrite=True)"
+        done = subprocess.run(
+            [sys.executable, "-c", code, str(served)],
+            env={**os.environ, "PYTHONPATH": path},
+            preexec_fn=no_room,
+            capture_output=True,
+        )
+        assert done.returncode and b"OSError" in done.stderr
+        time.sleep(0.5)
+        assert server.predict("wifi router", k=1) == [["network"]]
+        assert server.ask("/health")[2] == {"status": "ok", "reload_error": None}
+
+
+def test_a_model_whose_arrays_are_cut_short_is_refused(model: Path, tmp_path: Path) -> None:
+    served = tmp_path / "served"
+    shutil.copytree(model, served)
+    largest = max(served.glob("*.npy"), key=lambda file: file.stat().st_size)
+    with serving(served, "--reload-seconds", 0.1) as server:
+        before = server.predict("paper jam")
+        # A new model, of which an array has lost its end, in place of the old one.
+        fresh = tmp_path / "fresh"
+        shutil.copytree(model, fresh)
+        whole = (fresh / largest.name).read_bytes()
+        (fresh / largest.name).write_bytes(whole[: len(whole) // 2])
+        served.rename(tmp_path / "old")
+        fresh.rename(served)
+        wait_for(lambda: server.ask("/health")[2]["reload_error"])
+        assert largest.name in server.ask("/health")[2]["reload_error"]
+        assert server.predict("paper jam") == before
+
+
 def test_what_cannot_be_served_is_refused_at_the_start(
     model: Path,
     tmp_path: Path,
@@ -122,3 +170,4 @@ def test_it_stops_when_told(model: Path) -> None:
         server.process.send_signal(signal.SIGINT)
         assert server.process.wait(timeout=20) in (0, 130)
         assert time.monotonic() - began < 15
+        assert server.said() in ("", "longtail: interrupted\n")  # nothing to complain of

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+import importlib.util
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -86,7 +87,7 @@ def test_metrics_count(server: Server) -> None:
 @pytest.mark.parametrize(
     ("body", "status"),
     [
-        (b"", 422),
+        (b"", 400),
         (b"{", 400),
         (b"[" * 20_000, 400),
         (b"\xff\xfe", 400),
@@ -115,9 +116,21 @@ def test_what_makes_no_sense_is_refused(server: Server, body: object, status: in
 
 def test_half_a_character_does_no_harm(server: Server) -> None:
     status, _, _ = server.ask("/predict", b'{"texts": ["\\ud800 paper"], "k": 1}')
-    assert status in (200, 422)
+    assert status == 400
     status, _, problem = server.ask("/predict", b'{"texts": ["a"], "\\ud800": 1}')
-    assert status == 422 and problem["detail"]
+    assert status == 400 and problem["detail"]
+
+
+def test_odd_requests_never_break_it(server: Server) -> None:
+    path = Path(__file__).parents[2] / "benchmarks" / "tagger" / "odd_requests.py"
+    spec = importlib.util.spec_from_file_location("odd_requests", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    counts = module.send_odd_requests(server.port, 400, seed=1)
+    assert not [status for status in counts if status.startswith("5")], counts
+    assert counts["400"] > 50 and counts["422"] > 50 and counts["415"] > 10
+    assert server.predict("paper", k=1) == [["printer"]]
 
 
 def test_other_paths_and_methods(server: Server) -> None:

@@ -57,6 +57,8 @@ def test_slider_search_and_report(browser: Browser, server: Server) -> None:
     )
     browser.until("document.getElementById('tail-value').textContent.includes('1.00')")
     assert sorted(browser.run(LABELS)) == sorted(before)
+    cost = browser.run("document.getElementById('tail-cost').textContent")
+    assert cost.startswith("Measured: ") and "100.0 % of all labels are found" in cost
     browser.type("query", "net")
     browser.until("document.querySelectorAll('#found li').length === 1")
     assert "network" in browser.run("document.getElementById('found').textContent")

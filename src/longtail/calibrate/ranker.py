@@ -139,9 +139,10 @@ class ProbabilityRanker(Ranker):
         answered = top.indices >= 0
         proba = self.calibrator_.transform(np.where(answered, top.scores, 0)).astype(np.float32)
         proba[~answered] = -np.inf
-        proba = np.minimum.accumulate(
-            proba, axis=1
-        )  # curves rise, but for the last bit of rounding
+        # Curves rise, but for the last bit of rounding.
+        proba = np.minimum.accumulate(proba, axis=1)
+        if (proba[:, 1:] < proba[:, :-1]).all():
+            return TopK._trusted(top.indices, proba, top.n_labels)  # no ties: the order stands
         order = np.lexsort((np.where(answered, top.indices, self.n_labels_), -proba), axis=1)
         return TopK._trusted(
             np.take_along_axis(top.indices, order, axis=1),

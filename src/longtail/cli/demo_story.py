@@ -10,7 +10,7 @@ from pathlib import Path
 from longtail.cli.compare import compare_models, table
 from longtail.cli.compare_page import page
 from longtail.cli.reading import DataOptions, read
-from longtail.cli.train import fit_tagger
+from longtail.cli.train import fit_tagger, measure
 
 __all__ = ["tell"]
 
@@ -40,14 +40,7 @@ def tell(output: Path, *, serve: bool, port: int) -> None:
     _heading("3. The one that was chosen for this data")
     tagger, seconds = fit_tagger(source, {})
     print(f"{tagger.choice_}; trained in {seconds:.1f} s.")
-    report = tagger.evaluate(
-        source.test.texts,
-        source.test.Y,
-        label_names=source.label_names,
-        unknown=source.test.unknown,
-        title="ICD-10-CM",
-    )
-    tagger.keep_report(report)
+    report = measure(tagger, source.test, source, "ICD-10-CM")
     report.to_html(output / "report.html")
     for note in report.warnings[:3]:
         print(textwrap.fill(f"- {note}", 96, subsequent_indent="  "))
@@ -58,7 +51,7 @@ def tell(output: Path, *, serve: bool, port: int) -> None:
     reasons = tagger.explain(_TEXT, [name for name, _ in found], n_terms=4)
     for (name, score), why in zip(found, reasons, strict=True):
         words = ", ".join(term for term, weight in why.terms if weight > 0)
-        text = source.label_texts[tagger.vocabulary_.id(name)] if source.label_texts else ""
+        text = tagger.label_texts_[tagger.vocabulary_.id(name)] if tagger.label_texts_ else ""
         print(f"  {score:6.3f}  {name:<10} {text[:50]:<50}  {words}")
 
     _heading("5. What is left behind")

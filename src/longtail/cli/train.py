@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,8 +14,9 @@ import typer
 from longtail.cli import options as opt
 from longtail.cli.output import note, print_json
 from longtail.cli.reading import DataOptions, Part, Source, parse_weights, read
+from longtail.cli.resume import resumable, unfinished
 
-__all__ = ["command", "fit_tagger", "held_out"]
+__all__ = ["command", "fit_tagger", "held_out", "measure"]
 
 
 def command(
@@ -51,6 +55,13 @@ def command(
     calibrate: Annotated[
         bool, typer.Option(help="Turn scores into probabilities; about doubles the time.")
     ] = True,
+    memory_limit: Annotated[
+        str | None,
+        typer.Option(
+            help="Memory that training plans for, such as 2GB; refused at once if it cannot do.",
+            show_default=False,
+        ),
+    ] = None,
     seed: opt.Seed = 0,
     jobs: opt.Jobs = None,
     json: opt.Json = False,
@@ -59,6 +70,7 @@ def command(
 
     The model is chosen from the data unless you name one. Where the data has no test split, a
     tenth of the rows is set aside and measured on; rows that are the last of their label stay.
+    After Ctrl-C the same command goes on where it was.
 
     Example:  longtail train tickets.csv -o model --label-separator ';'
     """
@@ -71,37 +83,31 @@ def command(
 
         make_model(model)  # refuses an unknown one before the data is read
     options = DataOptions(text_column, label_column, label_separator, delimiter, layout, weights)
-    source = read(data, options)
-    source = held_out(source, test_size, seed)
-    note(
-        f"{source.name}: {len(source.train):,} rows, {len(source.label_names):,} labels"
-        + (f"; {len(source.test):,} rows to measure on" if source.test is not None else "")
-    )
-    tagger, seconds = fit_tagger(
-        source,
-        {
-            "model": model,
-            "field_weights": weights,
-            "random_state": seed,
-            "n_jobs": jobs,
-            "calibrate": calibrate,
-            "learn_label_texts": learn_label_texts,
-        },
-    )
-    note(f"model: {tagger.choice_}; trained in {seconds:.1f} s")
-    measured = None
-    if source.test is not None:
-        measured = tagger.evaluate(
-            source.test.texts,
-            source.test.Y,
-            label_names=source.label_names,
-            unknown=source.test.unknown,
-            title=f"{source.name}",
+    params = {
+        "model": model,
+        "field_weights": weights,
+        "memory_limit": memory_limit,
+        "random_state": seed,
+        "n_jobs": jobs,
+        "calibrate": calibrate,
+        "learn_label_texts": learn_label_texts,
+    }
+    with unfinished(output) as folder, told():
+        source = read(data, options)
+        source = held_out(source, test_size, seed)
+        note(
+            f"{source.name}: {len(source.train):,} rows, {len(source.label_names):,} labels"
+            + (f"; {len(source.test):,} rows to measure on" if source.test is not None else "")
         )
-        tagger.keep_report(measured)
-        if report is not None:
-            measured.to_html(report)
-    tagger.save(output, overwrite=overwrite)
+        tagger, seconds = resumable(lambda parts: fit_tagger(source, params, parts), folder)
+        aside = 0 if source.test is None else len(source.test)
+        note(f"trained in {seconds:.1f} s" + (f"; measuring on {aside:,} rows" if aside else ""))
+        measured = None
+        if source.test is not None:
+            measured = measure(tagger, source.test, source)
+            if report is not None:
+                measured.to_html(report)
+        tagger.save(output, overwrite=overwrite)
     elapsed = time.perf_counter() - began
     if json:
         print_json(
@@ -119,6 +125,37 @@ def command(
     if measured is not None:
         print(measured)
     note(f"saved to {output} in {elapsed:.1f} s; next: longtail predict {output} -")
+
+
+class _Notes(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        text = record.getMessage()
+        own = record.name == "longtail.tagger.tagger"  # it speaks of its choice of a model
+        note(f"model: {text}" if own else text)
+
+
+@contextlib.contextmanager
+def told() -> Iterator[None]:
+    """What the tagger says about its choice, as notes, when it says it."""
+    handler = _Notes(logging.INFO)
+    log = logging.getLogger("longtail.tagger")
+    before = log.level
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+        log.setLevel(before)
+
+
+def measure(tagger: Any, part: Part, source: Source, title: str | None = None) -> Any:
+    """The report on the rows set aside, kept with the tagger."""
+    truth = tagger.truth(part.Y, source.label_names, part.unknown)
+    top = tagger.predict_topk(part.texts, 5)
+    measured = tagger.measure(truth, top, k=(1, 3, 5), title=title or source.name)
+    tagger.keep_report(measured, tagger.lean_curve(part.texts, truth, plain=top))
+    return measured
 
 
 def held_out(source: Source, test_size: float, seed: int) -> Source:
@@ -146,7 +183,9 @@ def _take(part: Part, rows: Any) -> Part:
     return Part(texts, part.Y[rows], None if part.unknown is None else part.unknown[rows])
 
 
-def fit_tagger(source: Source, params: dict[str, Any]) -> tuple[Any, float]:
+def fit_tagger(
+    source: Source, params: dict[str, Any], checkpoint: Path | None = None
+) -> tuple[Any, float]:
     """A tagger fitted on the training split, and the seconds that took."""
     from longtail.tagger import Tagger
 
@@ -158,5 +197,6 @@ def fit_tagger(source: Source, params: dict[str, Any]) -> tuple[Any, float]:
         source.train.Y,
         label_names=source.label_names,
         label_texts=source.label_texts,
+        checkpoint=checkpoint,
     )
     return tagger, time.perf_counter() - began

@@ -120,7 +120,9 @@ class Model:
     """
 
     def __init__(self, ensemble: Ensemble) -> None:
+        """The names of the ensemble's labels are the label ids of the training file."""
         self.ensemble = ensemble
+        self._labels = [int(name) for name in ensemble.label_names_ or ()]
 
     @classmethod
     def default_hyper_param(cls) -> HyperParam:
@@ -133,7 +135,10 @@ class Model:
     ) -> Model:
         """Trains on a file in the text format, ``N D L`` and a row a line."""
         X, Y = read_xc(data_path)
-        return cls((hyper_param or HyperParam()).to_model(n_threads).fit(X, Y))
+        used = np.flatnonzero(np.bincount(Y.indices, minlength=Y.shape[1]))
+        # A vocabulary may name many labels that no document has; a tree is better without them.
+        model = (hyper_param or HyperParam()).to_model(n_threads).fit(X, Y[:, used])
+        return cls(model.name_labels([str(label) for label in used]))
 
     @classmethod
     def load(cls, path: str) -> Model:
@@ -142,7 +147,8 @@ class Model:
             found = load(path)
         except (OSError, ValueError) as error:
             raise RuntimeError(f"Failed to load model from {path}: {error}") from error
-        if not isinstance(found, Ensemble):
+        named = isinstance(found, Ensemble) and found.label_names_ is not None
+        if not named or not all(name.isdecimal() for name in found.label_names_):
             raise RuntimeError(f"Failed to load model from {path}: it is no model of this kind")
         return cls(found)
 
@@ -185,9 +191,9 @@ class Model:
         if any(member.beam != beam_size for member in model.members_):  # type: ignore[attr-defined]
             for member in model.members_:
                 member.set_params(beam=beam_size)
-        top = model.predict_topk(X, top_k)
+        top, ids = model.predict_topk(X, top_k), self._labels
         return [
-            [(label, score) for label, score in zip(labels, scores, strict=True) if label >= 0]
+            [(ids[i], score) for i, score in zip(labels, scores, strict=True) if i >= 0]
             for labels, scores in zip(top.indices.tolist(), top.scores.tolist(), strict=True)
         ]
 

@@ -79,6 +79,8 @@ class BlockCoordinateAscent(DecisionRule):
     that arrive later, ``OnlineRule`` to decide them one by one.
     """
 
+    type_tag = "block-coordinate-ascent"
+
     utility_: float
     utilities_: np.ndarray
     start_utilities_: np.ndarray

@@ -28,8 +28,8 @@ class DecisionRule(Estimator, ABC):
     def select(self, eta: Any, *, allow: Any = None, deny: Any = None) -> TopK:
         """The labels chosen for every row."""
 
-    def _get_state(self) -> persist.State:
-        raise TypeError(f"{type(self).__name__} has learned nothing to save: keep its parameters")
+    def _set_state(self, state: persist.State) -> None:
+        """Rules that learn nothing are their parameters."""
 
 
 def is_exact(budget: str) -> bool:

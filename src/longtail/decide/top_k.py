@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from longtail import persist
 from longtail._validation import as_k
 from longtail.data.topk import TopK
 from longtail.decide.candidates import Candidates, as_candidates
@@ -24,6 +25,8 @@ class TopKRule(DecisionRule):
     >>> TopKRule(k=2).select([[0.1, 0.7, 0.4]]).indices
     array([[1, 2]], dtype=int32)
     """
+
+    type_tag = "top-k-rule"
 
     def __init__(
         self, k: int = 5, *, min_probability: float = 0.0, n_jobs: int | None = None
@@ -82,6 +85,8 @@ class WeightedTopK(DecisionRule):
 
     Schultheis et al., NeurIPS 2023, section 5 (closed forms) and the weightings compared there.
     """
+
+    type_tag = "weighted-top-k"
 
     def __init__(
         self,
@@ -166,3 +171,19 @@ class WeightedTopK(DecisionRule):
         if len(inverse) != n_labels:
             raise ValueError(f"there are {len(inverse)} propensities, eta has {n_labels} labels")
         return np.asarray(inverse, dtype=np.float64)
+
+    def _get_state(self) -> persist.State:
+        state = super()._get_state()
+        propensity, prior = state.params.pop("propensity"), state.params.pop("prior")
+        if propensity is not None:
+            inverse = getattr(propensity, "inverse_", None)
+            values = 1 / np.asarray(inverse) if inverse is not None else propensity
+            state.arrays["propensity"] = np.asarray(values, np.float64).reshape(-1)
+        if prior is not None:
+            state.arrays["prior"] = np.asarray(prior, np.float64).reshape(-1)
+        return state
+
+    def _set_state(self, state: persist.State) -> None:
+        for name in ("propensity", "prior"):
+            if name in state.arrays:
+                setattr(self, name, state.array(name, np.float64, (None,)))

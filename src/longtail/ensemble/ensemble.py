@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import copy
+import os
 from collections.abc import Callable, Sequence
+from inspect import signature
+from pathlib import Path
 from typing import Any
 
 from longtail import persist
@@ -43,6 +46,7 @@ class Ensemble(ProbabilityRanker):
     type_tag = "ensemble"
 
     members_: list[Ranker]
+    _folder: Path | None  # of the checkpoint, while ``fit`` runs
 
     def __init__(
         self, *, models: Sequence[Ranker] = (), rule: str = "mean", candidates: int = 20
@@ -56,12 +60,31 @@ class Ensemble(ProbabilityRanker):
             raise ValueError(f"rule must be one of {', '.join(RULES)}, got {self.rule!r}")
         as_k(self.candidates, "candidates")
 
+    def fit(self, X: Any, Y: Any, *, checkpoint: str | os.PathLike[str] | None = None) -> Any:
+        """Learns from features ``X`` (n, d) and labels ``Y`` (n, L).
+
+        ``checkpoint``: a folder for finished parts, in which every member that can keep some has a
+        folder of its own; a training that was cut short, called again with the same folder, data
+        and parameters, goes on from there.
+        """
+        self._folder = None if checkpoint is None else Path(checkpoint)
+        try:
+            return super().fit(X, Y)
+        finally:
+            del self._folder
+
     def _fit(self, X: Any, Y: Any) -> None:
         self._check_params()
         if not self.models:
             raise ValueError("models is empty: give the rankers to combine")
-        copies = [type(model)(**model.get_params(deep=False)) for model in self.models]
-        self.members_ = [model.fit(X, Y) for model in copies]
+        members = []
+        for i, model in enumerate(self.models):
+            member = type(model)(**model.get_params(deep=False))
+            how: dict[str, Any] = {}
+            if self._folder is not None and "checkpoint" in signature(member.fit).parameters:
+                how["checkpoint"] = self._folder / f"member{i}"
+            members.append(member.fit(X, Y, **how))
+        self.members_ = members
 
     @classmethod
     def of(cls, members: Sequence[Ranker], **params: Any) -> Ensemble:

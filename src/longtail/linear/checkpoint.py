@@ -19,9 +19,13 @@ import numpy as np
 from longtail import persist
 from longtail.persist.siblings import sweep
 
-__all__ = ["Checkpoint", "fingerprint"]
+__all__ = ["Checkpoint", "OtherTraining", "fingerprint"]
 
 _BLOCK = 1 << 24
+
+
+class OtherTraining(ValueError):
+    """A folder holds parts of a training with other data, parameters or version."""
 
 
 class Checkpoint:
@@ -38,7 +42,7 @@ class Checkpoint:
         if note.exists():
             held = json.loads(note.read_text()).get("fingerprint")
             if held != problem:
-                raise ValueError(
+                raise OtherTraining(
                     f"{self.path} holds parts of another training (other data, parameters or "
                     "version): name another folder, or delete this one"
                 )

@@ -57,10 +57,9 @@ class Explaining:
         levels = []
         path = path_to(self.layers_, self._leaf_of(label))
         for layer, node, g in zip(self.layers_, path, transforms, strict=True):
-            own, weights, bias = node_weights(layer, node)
-            both, at, place = np.intersect1d(own, features, assume_unique=True, return_indices=True)
-            contributions = weights[at].astype(np.float64) * values[place]
-            levels.append(PathLevel.of(node, bias, both, contributions, g))
+            own, weights, bias = node_weights(layer, node, features)
+            contributions = weights.astype(np.float64) * values[np.searchsorted(features, own)]
+            levels.append(PathLevel.of(node, bias, own, contributions, g))
         return Explanation.of(
             label,
             levels,

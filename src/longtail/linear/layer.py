@@ -93,15 +93,37 @@ class Layer:
         base, end = a["entry_base"][chunk : chunk + 2]
         offsets = a["entry_ptr"][low + chunk : high + chunk + 1].astype(np.int64)
         counts: Any = np.diff(offsets)
-        child = a["child"][base:end]
+        child, value = self._children_and_weights(chunk, slice(base, end))
+        return np.repeat(a["features"][low:high], counts), child, value
+
+    def entries_of(
+        self, chunk: int, features: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The same for the entries of some features (ascending) only, without reading the rest."""
+        a = self.arrays
+        low, high = a["feature_ptr"][chunk : chunk + 2]
+        have = a["features"][low:high]
+        slot = np.searchsorted(have, features)
+        slot = slot[slot < len(have)]
+        slot = slot[have[slot] == features[: len(slot)]]
+        offsets = a["entry_ptr"][low + chunk : high + chunk + 1]
+        first, counts = offsets[slot].astype(np.int64), (offsets[slot + 1] - offsets[slot])
+        counts = counts.astype(np.int64)
+        before = np.cumsum(counts) - counts
+        at = np.repeat(first - before, counts) + np.arange(counts.sum())
+        child, value = self._children_and_weights(chunk, a["entry_base"][chunk] + at)
+        return np.repeat(have[slot], counts), child, value
+
+    def _children_and_weights(self, chunk: int, at: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Of the entries ``at``: the child, counted from the chunk's first, and the weight."""
+        a = self.arrays
+        child = a["child"][at]
         if "value_int8" in a:
             steps = a["step"][a["chunk_children"][chunk] + child.astype(np.int64)]
-            value = a["value_int8"][base:end] * steps
-        elif "value_bf16" in a:
-            value = (a["value_bf16"][base:end].astype(np.uint32) << 16).view(np.float32)
-        else:
-            value = a["value"][base:end]
-        return np.repeat(a["features"][low:high], counts), child, value
+            return child, a["value_int8"][at] * steps
+        if "value_bf16" in a:
+            return child, (a["value_bf16"][at].astype(np.uint32) << 16).view(np.float32)
+        return child, a["value"][at]
 
     def weights(self, n_features: int) -> sp.csr_matrix:
         """CSR (n_children, n_features) float32, without the biases."""

@@ -48,11 +48,20 @@ def path_to(layers: Sequence[Layer], leaf: int) -> list[int]:
     return path
 
 
-def node_weights(layer: Layer, node: int) -> tuple[np.ndarray, np.ndarray, float]:
-    """Features (ascending int32), their weights (float32) and the bias of one node."""
-    entries = ChunkEntries.read(layer, chunk_of(layer, node))
-    own = entries.child == node - entries.first
-    return entries.feature[own], entries.value[own], float(layer.arrays["bias"][node])
+def node_weights(
+    layer: Layer, node: int, features: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """Features (ascending int32), their weights (float32) and the bias of one node.
+
+    ``features`` (ascending): only of these, which is quick where they are few.
+    """
+    chunk = chunk_of(layer, node)
+    if features is None:
+        feature, child, value = layer.chunk_entries(chunk)
+    else:
+        feature, child, value = layer.entries_of(chunk, features)
+    own = child == node - layer.arrays["chunk_children"][chunk]
+    return feature[own], value[own], float(layer.arrays["bias"][node])
 
 
 def _parent(layer: Layer, node: int) -> int:

@@ -135,6 +135,7 @@ def train_in_parts(
             else:
                 layer = Layer.from_state(saved, "layer")
             layers.append(layer.spilled(folder) if spill else layer)
+            progress(part.last, n_children)  # parts may be too short for the core to report any
     return Layer.join(layers, np.asarray(problem.child_ptr), spill=spill, folder=folder)
 
 

@@ -15,6 +15,7 @@ from longtail.exceptions import ModelFormatError
 __all__ = ["TABLE", "from_state", "load"]
 
 TABLE = {
+    "block-coordinate-ascent": "longtail.decide:BlockCoordinateAscent",
     "declare": "longtail.coded:DECLARE",
     "direct-propensity": "longtail.propensity:DirectPropensity",
     "ensemble": "longtail.ensemble:Ensemble",
@@ -38,6 +39,8 @@ TABLE = {
     "tagger": "longtail.tagger:Tagger",
     "tfidf": "longtail.features:Tfidf",
     "threshold-rule": "longtail.decide:Threshold",
+    "top-k-rule": "longtail.decide:TopKRule",
+    "weighted-top-k": "longtail.decide:WeightedTopK",
     "xr-linear": "longtail.linear:XRLinear",
 }
 

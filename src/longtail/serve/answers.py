@@ -59,9 +59,10 @@ def _kind(tagger: Tagger) -> str:
 
 def model_facts(tagger: Tagger, settings: Settings) -> dict[str, Any]:
     """What the page says about the model."""
-    metrics = None
+    metrics, curve = None, None
     if tagger.report_ is not None:
         measured = tagger.report_["summary"]["metrics"]
+        curve = tagger.report_["summary"].get("lean_curve")
         metrics = {name: measured[name]["value"] for name in _SHOWN if name in measured}
     return {
         "name": os.path.basename(os.path.normpath(settings.model)),
@@ -73,5 +74,6 @@ def model_facts(tagger: Tagger, settings: Settings) -> dict[str, Any]:
         "tail": settings.tail,
         "can_filter": can_filter(tagger.model_),
         "metrics": metrics,
+        "lean_curve": curve,
         "has_report": tagger.report_ is not None,
     }

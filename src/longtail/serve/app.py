@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import importlib.resources
 from collections.abc import AsyncIterator
 from typing import Annotated, Any
@@ -15,19 +16,19 @@ from starlette.exceptions import HTTPException
 
 from longtail import __version__
 from longtail.serve import schemas
-from longtail.serve.answers import explained, model_facts, shown
-from longtail.serve.batching import Batcher, Busy, Options
+from longtail.serve.answers import model_facts
+from longtail.serve.batching import Batcher
 from longtail.serve.counters import Counters
 from longtail.serve.guard import Guard
-from longtail.serve.holder import Holder
-from longtail.serve.problems import TYPE, problem_bytes
+from longtail.serve.holder import Holder, settle
+from longtail.serve.predicting import Predicting
+from longtail.serve.problems import TYPE
+from longtail.serve.refusals import invalid, refusal
 from longtail.serve.settings import Settings
-from longtail.tagger.abilities import can_filter
 from longtail.tagger.names import search_labels
 
 __all__ = ["create_app", "from_environment"]
 
-_MOST_EXPLAINED = 16
 _STATIC = {
     "page.js": "text/javascript; charset=utf-8",
     "page.css": "text/css; charset=utf-8",
@@ -40,6 +41,7 @@ _ERRORS: dict[int | str, dict[str, Any]] = {
         400: "not JSON",
         401: "no token, or a wrong one",
         413: "too large",
+        415: "the content type is not JSON",
         422: "what is asked for makes no sense",
         503: "too busy, or too slow",
     }.items()
@@ -54,6 +56,7 @@ def create_app(settings: Settings) -> Any:
 
     @contextlib.asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        settle()
         watching = None
         if settings.reload_seconds:
             watching = asyncio.create_task(holder.watch(settings.reload_seconds))
@@ -61,6 +64,7 @@ def create_app(settings: Settings) -> Any:
         if watching is not None:
             watching.cancel()
         batcher.close()
+        gc.unfreeze()
 
     app = FastAPI(
         title="Longtail",
@@ -72,47 +76,17 @@ def create_app(settings: Settings) -> Any:
         responses=_ERRORS,
     )
     _handle_errors(app)
-    _predict(app, settings, holder, batcher)
+    predicting = Predicting(settings, holder, batcher)
+    app.include_router(predicting.router())
     _facts(app, settings, holder, batcher, counters)
     if settings.page:
         _page(app)
-    return Guard(app, settings, counters)
+    return Guard(app, settings, counters, {("POST", "/predict"): predicting.answer})
 
 
 def from_environment() -> Any:
     """For worker processes."""
     return create_app(Settings.from_environment())
-
-
-def _predict(app: FastAPI, settings: Settings, holder: Holder, batcher: Batcher) -> None:
-    @app.post("/predict", response_model=schemas.Predictions, summary="Label texts")
-    async def predict(question: schemas.Question) -> Response:
-        model = holder.current
-        if len(question.texts) > settings.max_batch:
-            raise HTTPException(413, f"more than {settings.max_batch:,} texts in one request")
-        if question.explain and len(question.texts) > _MOST_EXPLAINED:
-            raise HTTPException(422, f"explain is for at most {_MOST_EXPLAINED} texts at a time")
-        if (question.include or question.exclude) and not can_filter(model.tagger.model_):
-            raise HTTPException(422, "this model cannot filter labels (include, exclude)")
-        options = Options(
-            question.k,
-            question.threshold,
-            None if question.include is None else tuple(question.include),
-            None if question.exclude is None else tuple(question.exclude),
-            settings.tail if question.tail is None else question.tail,
-        )
-        try:
-            answers = await batcher.ask(model.tagger, question.texts, options)
-            reasons = None
-            if question.explain:
-                reasons = await batcher.run(explained, model.tagger, question.texts, answers)
-        except Busy:
-            raise HTTPException(
-                503, "too many texts are waiting; try again", {"retry-after": "1"}
-            ) from None
-        except (TypeError, ValueError) as error:
-            raise HTTPException(422, str(error)) from None
-        return JSONResponse(shown(model.tagger, answers, reasons))
 
 
 def _facts(
@@ -193,17 +167,8 @@ def _page(app: FastAPI) -> None:
 def _handle_errors(app: FastAPI) -> None:
     @app.exception_handler(HTTPException)
     async def refused(_: Request, error: HTTPException) -> Response:
-        body = problem_bytes(error.status_code, str(error.detail))
-        return Response(body, error.status_code, dict(error.headers or {}), media_type=TYPE)
+        return refusal(error.status_code, str(error.detail), error.headers)
 
     @app.exception_handler(RequestValidationError)
-    async def invalid(_: Request, error: RequestValidationError) -> Response:
-        found = error.errors()
-        parts = [
-            f"{'.'.join(str(step) for step in item.get('loc', ())[:6])}: {item.get('msg', '')}"
-            for item in found[:5]
-        ]
-        not_json = any(item.get("type") == "json_invalid" for item in found)
-        status = 400 if not_json else 422
-        body = problem_bytes(status, "; ".join(part[:300] for part in parts))
-        return Response(body, status, media_type=TYPE)
+    async def wrong(_: Request, error: RequestValidationError) -> Response:
+        return invalid(error.errors())

@@ -7,6 +7,7 @@ stay, as counters must never fall. One process alone needs no file.
 
 from __future__ import annotations
 
+import bisect
 import fcntl
 import mmap
 import os
@@ -22,7 +23,7 @@ _PATHS = ("/predict", "/labels", "/health", "/version", "/metrics", "/report", "
 _CLASSES = ("2xx", "3xx", "4xx", "5xx")
 _NAMES = (
     *(f"requests {path} {status}" for path in _PATHS for status in _CLASSES),
-    *(f"seconds le {bound}" for bound in (*BUCKETS, "+Inf")),
+    *(f"seconds up to {bound}" for bound in (*BUCKETS, "+Inf")),  # and above the one before
     "seconds sum",
     "texts",
     "batches",
@@ -32,6 +33,7 @@ _NAMES = (
     "reload_failures",
 )
 _AT = {name: i for i, name in enumerate(_NAMES)}
+_FIRST_BUCKET = _AT[f"seconds up to {BUCKETS[0]}"]
 _BYTES = 8 * (1 + _MOST_PROCESSES * len(_NAMES))  # the first number counts the rows in use
 
 
@@ -81,10 +83,7 @@ class Counters:
         known = path if path in _PATHS else "other"
         self.add(f"requests {known} {min(max(status // 100, 2), 5)}xx")
         if known == "/predict" and status < 300:
-            for bound in BUCKETS:
-                if seconds <= bound:
-                    self.add(f"seconds le {bound}")
-            self.add("seconds le +Inf")
+            self.own[_FIRST_BUCKET + bisect.bisect_left(BUCKETS, seconds)] += 1.0
             self.add("seconds sum", seconds)
 
     def total(self, name: str) -> float:
@@ -103,11 +102,12 @@ class Counters:
             "# HELP longtail_predict_seconds Time of successful predictions.",
             _type("predict_seconds", "histogram"),
         ]
+        count = 0.0
         for bound in (*BUCKETS, "+Inf"):
-            value = self.total(f"seconds le {bound}")
-            lines.append(f'longtail_predict_seconds_bucket{{le="{bound}"}} {value:.0f}')
+            count += self.total(f"seconds up to {bound}")
+            lines.append(f'longtail_predict_seconds_bucket{{le="{bound}"}} {count:.0f}')
         lines.append(f"longtail_predict_seconds_sum {self.total('seconds sum'):.6f}")
-        lines.append(f"longtail_predict_seconds_count {self.total('seconds le +Inf'):.0f}")
+        lines.append(f"longtail_predict_seconds_count {count:.0f}")
         for name in ("texts", "batches", "refused", "timeouts", "reloads", "reload_failures"):
             lines += [_type(f"{name}_total"), f"longtail_{name}_total {self.total(name):.0f}"]
         for name, number in gauges.items():

@@ -8,12 +8,13 @@ keep a browser from misusing it.
 
 from __future__ import annotations
 
-import asyncio
 import hmac
 import logging
 import time
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any
+
+import anyio
 
 from longtail.serve.counters import Counters
 from longtail.serve.problems import problem_bytes, problem_headers
@@ -26,6 +27,7 @@ log = logging.getLogger(__name__)
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
+Answerer = Callable[[str, bytes], Awaitable[Any]]  # content type and body to an ASGI response
 
 _OPEN = ("/", "/health")  # the page can be loaded without a token, and then asks for one
 _HEADERS = [
@@ -47,8 +49,16 @@ class _Refused(Exception):
 class Guard:
     """ASGI middleware around the application."""
 
-    def __init__(self, app: Any, settings: Settings, counters: Counters) -> None:
+    def __init__(
+        self,
+        app: Any,
+        settings: Settings,
+        counters: Counters,
+        direct: Mapping[tuple[str, str], Answerer] | None = None,
+    ) -> None:
+        """``direct``: what answers some (method, path), from content type and body, itself."""
         self.app = app
+        self.direct = direct or {}
         self.settings = settings
         self.counters = counters
 
@@ -72,10 +82,11 @@ class Guard:
 
         try:
             self._check_token(scope)
-            await asyncio.wait_for(self._serve(scope, receive, counted), self.settings.timeout)
+            with anyio.fail_after(self.settings.timeout):
+                await self._serve(scope, receive, counted)
         except _Refused as refused:
             await _refuse(counted, refused)
-        except asyncio.TimeoutError:
+        except TimeoutError:
             self.counters.add("timeouts")
             if not status:
                 await _refuse(counted, _Refused(503, "this took too long; try again later"))
@@ -88,8 +99,15 @@ class Guard:
 
     async def _serve(self, scope: Message, receive: Receive, send: Send) -> None:
         body = await self._read(scope, receive)
-        if body is not None:  # otherwise the client has gone
+        if body is None:  # the client has gone
+            return
+        answer = self.direct.get((scope["method"], scope["path"]))
+        if answer is None:
             await self.app(scope, _replay(body, receive), send)
+            return
+        kind = dict(scope["headers"]).get(b"content-type", b"").decode("latin-1")
+        response = await answer(kind, body)
+        await response(scope, receive, send)
 
     def _check_token(self, scope: Message) -> None:
         path = scope["path"]

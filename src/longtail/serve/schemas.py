@@ -126,6 +126,9 @@ class ModelFacts(BaseModel):
     tail: float
     can_filter: bool
     metrics: dict[str, float] | None
+    lean_curve: list[dict[str, float]] | None = Field(
+        description="What tail does to precision, recall and coverage, where that was measured."
+    )
     has_report: bool
 
 

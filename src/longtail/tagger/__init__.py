@@ -1,9 +1,10 @@
 """Raw text in, label names out, around any model.
 
-``Tagger`` is the object; ``fields`` turns texts of one or several fields into rows, ``choose``
-picks vectoriser and model from the data, ``tail`` leans answers towards rare labels,
-``explanation`` and ``highlight`` tell which words spoke for a label, ``truth`` matches the labels
-of evaluation data.
+``Tagger`` is the object, ``answering`` the half of it that asks; ``fields`` turns texts of one or
+several fields into rows, ``choose`` picks vectoriser and model from the data, ``held_out`` learns
+probabilities and rules from texts that the model has not seen, ``tail`` leans answers towards rare
+labels, ``explanation`` and ``highlight`` tell which words spoke for a label, ``truth`` and
+``measuring`` compare answers with evaluation data, ``growing`` teaches new labels.
 """
 
 from longtail.tagger.choose import MODELS, Choice, choose, make_model

@@ -36,23 +36,35 @@ FEW_TEXTS = 200  # below this, words of a single text are kept too
 _SAMPLE = 2000  # texts looked at to tell how long they are
 
 
-def _three_trees(random_state: Any, n_jobs: int | None) -> Ensemble:
-    seed = as_seed(random_state) % 2**31
-    trees = [XRLinear(random_state=seed + i, n_jobs=n_jobs) for i in range(3)]
-    return Ensemble(models=trees)
+Limit = int | float | str | None
 
 
-#: Name → maker(random_state, n_jobs), for the command line and for Tagger(model="…").
-MODELS: dict[str, Callable[[Any, int | None], Any]] = {
-    "xr-linear": lambda seed, jobs: XRLinear(random_state=seed, n_jobs=jobs),
-    "one-vs-all": lambda seed, jobs: OneVsAll(random_state=seed, n_jobs=jobs),
+def _three_trees(seed: Any, jobs: int | None, limit: Limit) -> Ensemble:
+    first = as_seed(seed) % 2**31
+    return Ensemble(models=[_tree(first + i, jobs, limit) for i in range(3)])
+
+
+def _tree(seed: Any, jobs: int | None, limit: Limit) -> XRLinear:
+    return XRLinear(random_state=seed, n_jobs=jobs, memory_limit=limit)
+
+
+def _one_vs_all(seed: Any, jobs: int | None, limit: Limit) -> OneVsAll:
+    return OneVsAll(random_state=seed, n_jobs=jobs, memory_limit=limit)
+
+
+#: Name → maker(random_state, n_jobs, memory_limit), for the command line and Tagger(model="…").
+MODELS: dict[str, Callable[[Any, int | None, Limit], Any]] = {
+    "xr-linear": _tree,
+    "one-vs-all": _one_vs_all,
     "ensemble": _three_trees,
-    "nearest-neighbors": lambda _, jobs: NearestNeighbors(n_jobs=jobs),
-    "popularity": lambda _, __: Popularity(),
+    "nearest-neighbors": lambda _, jobs, __: NearestNeighbors(n_jobs=jobs),
+    "popularity": lambda _, __, ___: Popularity(),
 }
 
 
-def make_model(name: str, random_state: Any = 0, n_jobs: int | None = None) -> Any:
+def make_model(
+    name: str, random_state: Any = 0, n_jobs: int | None = None, memory_limit: Limit = None
+) -> Any:
     """The model of a name in ``MODELS``, not yet fitted.
 
     >>> make_model("xr-linear")
@@ -60,7 +72,7 @@ def make_model(name: str, random_state: Any = 0, n_jobs: int | None = None) -> A
     """
     if name not in MODELS:
         raise ValueError(f"unknown model {name!r}: use auto, {', '.join(MODELS)}")
-    return MODELS[name](random_state, n_jobs)
+    return MODELS[name](random_state, n_jobs, memory_limit)
 
 
 @dataclass(frozen=True)
@@ -79,6 +91,7 @@ def choose(
     features: bool = False,
     random_state: Any = 0,
     n_jobs: int | None = None,
+    memory_limit: Limit = None,
 ) -> Choice:
     """Chooses for these texts and this many labels; ``features``: there are no texts.
 
@@ -95,7 +108,7 @@ def choose(
     else:
         name, which = "xr-linear", "a tree of linear classifiers"
         why = f"{n_labels:,} labels times so many rows are very many"
-    model = make_model(name, random_state, n_jobs)
+    model = make_model(name, random_state, n_jobs, memory_limit)
     if features:
         return Choice(GivenFeatures(), model, f"{which}: {why} ({n:,} rows of features)")
     vectorizer = Tfidf(min_df=1 if n < FEW_TEXTS else 2, n_jobs=n_jobs)

@@ -124,7 +124,8 @@ def rows_of(
         have, want = ("features", "texts") if is_matrix(columns) else ("texts", "features")
         raise TypeError(f"this tagger was fitted on {want}, and got {have}")
     if not isinstance(columns, dict):
-        return sp.csr_matrix(vectorizer.transform(columns))
+        rows = vectorizer.transform(columns)
+        return rows if isinstance(rows, sp.csr_matrix) else sp.csr_matrix(rows)
     total: sp.csr_matrix | None = None
     for field, column in columns.items():
         weight = 1.0 if weights is None else weights.get(field, 0.0)

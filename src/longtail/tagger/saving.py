@@ -27,7 +27,7 @@ def to_state(tagger: Tagger, state: persist.State) -> persist.State:
     state.meta["chosen"] = [name for name in _PARTS if given[name] is None]
     if tagger.field_weights is not None:
         state.params["field_weights"] = dict(tagger.field_weights)
-    parts = {"model": tagger.model_, "vectorizer": tagger.vectorizer_, "rule": tagger.rule}
+    parts = {"model": tagger.model_, "vectorizer": tagger.vectorizer_, "rule": tagger.rule_}
     for name, part in parts.items():
         if part is None:
             continue
@@ -70,8 +70,10 @@ def restore(tagger: Tagger, state: persist.State) -> Tagger:
     if texts is not None and (not _are_strings(texts) or len(texts) != len(vocabulary)):
         raise ModelFormatError(f"label_texts must be {len(vocabulary)} strings")
     chosen = meta.get("chosen") or ()
+    tagger.rule_ = None
     if "rule" in state.parts:
-        tagger.rule = from_state(state.parts["rule"])
+        tagger.rule_ = from_state(state.parts["rule"])
+        tagger.rule = type(tagger.rule_)(**tagger.rule_.get_params(deep=False))
     if "model" not in chosen and tagger.model is None:
         tagger.model = type(model)(**model.get_params(deep=False))
     if "vectorizer" not in chosen:

@@ -5,9 +5,10 @@ eta_j / p_j; plain precision for those of largest eta_j. Between the two lies
 
     eta_j * (1 / p_j) ** tail,        tail from 0 (plain) to 1 (rare labels count by 1/p_j)
 
-with the propensities of ``JainPropensity`` from the training counts. One number, cheap enough for
-a slider. Scores that are margins z and not probabilities stand in as exp(-max(0, 1 - z)^3), as
-``XRLinear`` scores its labels: a rank-preserving stand-in, no probability.
+with the propensities of ``JainPropensity`` from the training counts: ``WeightedTopK("psp")`` of
+``longtail.decide`` with p_j ** tail in place of p_j. One number, cheap enough for a slider. Scores
+that are margins z and not probabilities stand in as exp(-max(0, 1 - z)^3), as ``XRLinear`` scores
+its labels: a rank-preserving stand-in, no probability.
 """
 
 from __future__ import annotations
@@ -20,10 +21,11 @@ from typing import Any
 import numpy as np
 
 from longtail.data.topk import TopK
+from longtail.decide import WeightedTopK
 from longtail.propensity import JainPropensity
 from longtail.propensity.base import PropensityWarning
 
-__all__ = ["check_tail", "inverse_propensity", "lean"]
+__all__ = ["check_tail", "inverse_propensity", "lean", "scored"]
 
 
 def check_tail(tail: Any) -> float:
@@ -43,16 +45,38 @@ def inverse_propensity(counts: np.ndarray, n_rows: int) -> np.ndarray:
         return np.asarray(JainPropensity().fit_counts(counts, max(n_rows, 1)).inverse_)
 
 
-def lean(top: TopK, inverse: np.ndarray, tail: float, k: int) -> tuple[TopK, np.ndarray]:
-    """The k best of each row by the formula above, and the scores they came with (n, k)."""
+def lean(top: TopK, inverse: np.ndarray, tail: float, k: int) -> TopK:
+    """The k best of each row by the formula above, in that order; scores stay those of ``top``."""
     answered = top.indices >= 0
     scores = np.where(answered, top.scores, 0.0).astype(np.float64)
     if scores.min(initial=0.0) < 0 or scores.max(initial=0.0) > 1:
         scores = np.exp(-(np.maximum(0.0, 1.0 - np.maximum(scores, -8.0)) ** 3))
-    weights = np.where(answered, inverse[np.where(answered, top.indices, 0)], 1.0) ** tail
-    values = np.where(answered, scores * weights, -np.inf)
-    # Best first; ties to the smaller label id; padding last.
-    ids = np.where(answered, top.indices, np.iinfo(np.int32).max)
-    order = np.lexsort((ids, -values), axis=-1)[:, :k]
-    pick = [np.take_along_axis(a, order, axis=1) for a in (top.indices, values, top.scores)]
-    return TopK._trusted(pick[0], pick[1].astype(np.float32), top.n_labels), pick[2]
+    eta = np.where(answered, scores, -np.inf).astype(np.float32)
+    order = np.argsort(-eta, axis=1, kind="stable")  # a TopK descends
+    found = TopK._trusted(
+        np.ascontiguousarray(np.take_along_axis(top.indices, order, axis=1)),
+        np.ascontiguousarray(np.take_along_axis(eta, order, axis=1)),
+        top.n_labels,
+    )
+    rule = WeightedTopK("psp", k, propensity=1.0 / inverse**tail, candidates_only=True)
+    return scored(rule.select(found), top)
+
+
+def scored(chosen: TopK, top: TopK) -> TopK:
+    """What was chosen, in its order, with the scores that ``top`` has for it; 0 where it has none.
+
+    Rules may order by another number than the probability, which is what is shown.
+    """
+    width = max(int(top.indices.max(initial=-1)), int(chosen.indices.max(initial=-1))) + 1
+    rows = np.arange(len(top), dtype=np.int64)[:, None] * width
+    answered = top.indices >= 0
+    keys = (rows + top.indices)[answered]
+    order = np.argsort(keys)
+    keys, values = keys[order], top.scores[answered][order]
+    wanted = rows + chosen.indices
+    at = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
+    scores = np.zeros(chosen.indices.shape, np.float32)
+    if len(keys):
+        scores = np.where(keys[at] == wanted, values[at], np.float32(0))
+    scores[chosen.indices < 0] = -np.inf
+    return TopK._trusted(chosen.indices, scores, top.n_labels)

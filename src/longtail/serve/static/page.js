@@ -8,6 +8,16 @@ const make = (tag, text, className) => {
   return element;
 };
 
+const MEANING = {
+  "P@1": "first answers that are right",
+  "P@5": "of five answers are right",
+  "R@5": "of true labels are among five",
+  "nDCG@5": "the same, earlier counts more",
+  "PSP@5": "right answers, rare ones count more",
+  "macro-F1 present@5": "every label counts the same",
+  "coverage present@5": "of labels are found at least once",
+};
+
 let token = sessionStorage.getItem("longtail-token") || "";
 let model = null;
 let asked = null; // what the shown answers were asked for
@@ -56,6 +66,7 @@ async function about() {
   for (const [name, value] of Object.entries(model.metrics || {})) {
     const tile = make("div");
     tile.append(make("dt", name), make("dd", per(value)));
+    if (MEANING[name]) tile.append(make("dd", MEANING[name], "words"));
     $("metrics").append(tile);
   }
   $("no-report").hidden = Boolean(model.metrics);
@@ -64,7 +75,21 @@ async function about() {
 
 function showTail() {
   const value = Number($("tail").value);
-  $("tail-value").textContent = value === 0 ? "plain order" : `rare labels come forward, ${value.toFixed(2)}`;
+  $("tail-value").textContent = value === 0 ? "most probable first" : `rare labels come forward, ${value.toFixed(2)}`;
+  const curve = model?.lean_curve;
+  $("tail-cost").hidden = !curve;
+  if (!curve) return;
+  const among = along(curve, value, "R@5");
+  const found = along(curve, value, "coverage present@5");
+  $("tail-cost").textContent =
+    `Measured: ${per(among)} of the true labels are among the first five answers; ${per(found)} of all labels are found at least once.`;
+}
+
+// Between two measured points, a straight line.
+function along(curve, at, name) {
+  const next = Math.max(1, curve.findIndex((point) => point.tail >= at));
+  const [a, b] = [curve[next - 1], curve[next]];
+  return a[name] + ((at - a.tail) / (b.tail - a.tail)) * (b[name] - a[name]);
 }
 
 async function predict() {

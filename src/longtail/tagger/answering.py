@@ -1,0 +1,152 @@
+"""``Answering``: what a fitted tagger does with texts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from longtail._validation import as_k
+from longtail.base import Estimator
+from longtail.data import TopK, Vocabulary
+from longtail.tagger.abilities import allowed, searching, without
+from longtail.tagger.fields import Columns, as_columns, check_weights, rows_of
+from longtail.tagger.held_out import CANDIDATES
+from longtail.tagger.names import label_ids
+from longtail.tagger.tail import check_tail, inverse_propensity, lean, scored
+
+__all__ = ["Answering"]
+
+
+class Answering(Estimator):
+    """From texts to label names, by the parts that ``Tagger.fit`` made."""
+
+    vectorizer_: Any
+    model_: Any
+    rule_: Any
+    vocabulary_: Vocabulary
+    label_counts_: np.ndarray
+    n_rows_: int
+    fields_: list[str] | None
+
+    field_weights: Mapping[str, float] | None
+
+    @property
+    def label_names(self) -> tuple[str, ...]:
+        """Names in label-id order."""
+        self._check_fitted()
+        return self.vocabulary_.names
+
+    @property
+    def has_probabilities(self) -> bool:
+        """Whether the scores of this tagger are probabilities."""
+        self._check_fitted()
+        return hasattr(self.model_, "predict_proba_topk")
+
+    def transform(self, texts: Any) -> sp.csr_matrix:
+        """Features (n, d) of texts, as the model sees them."""
+        self._check_fitted()
+        return rows_of(self._columns(texts), self.vectorizer_, check_weights(self.field_weights))
+
+    def _columns(self, texts: Any) -> Columns:
+        columns = as_columns(texts, self.fields_)
+        if self.fields_ is None and isinstance(columns, dict):
+            raise ValueError("this tagger was fitted on texts without fields: give strings")
+        return columns
+
+    def predict_topk(
+        self,
+        texts: Any,
+        k: int = 5,
+        *,
+        threshold: float | None = None,
+        include: Iterable[str] | None = None,
+        exclude: Iterable[str] | None = None,
+        tail: float = 0.0,
+    ) -> TopK:
+        """Label ids and scores, best first: ``predict`` without the names, for programs."""
+        return self.rank(
+            self.transform(texts),
+            k,
+            threshold=threshold,
+            include=include,
+            exclude=exclude,
+            tail=tail,
+        )
+
+    def rank(
+        self,
+        X: sp.csr_matrix,
+        k: int = 5,
+        *,
+        threshold: float | None = None,
+        include: Iterable[str] | None = None,
+        exclude: Iterable[str] | None = None,
+        tail: float = 0.0,
+    ) -> TopK:
+        """The same for rows that ``transform`` made."""
+        self._check_fitted()
+        k, tail = as_k(k), check_tail(tail)
+        search = searching(self.model_)
+        filters = {}
+        for name, names in (("include", include), ("exclude", exclude)):
+            if names is not None:
+                filters[name] = label_ids(self.vocabulary_, names, name)
+        allowed(self.model_, filters)
+        if self.rule_ is None and not tail:
+            top = search(X, k, **filters)
+        else:
+            candidates = search(X, max(k, CANDIDATES), **filters)
+            top = self._decide(candidates, k, tail, filters)
+        return top if threshold is None else without(top, threshold)
+
+    def _decide(self, candidates: TopK, k: int, tail: float, filters: Mapping[str, Any]) -> TopK:
+        """The rule's choice among the candidates, then the lean."""
+        top = candidates
+        if self.rule_ is not None:
+            # Some rules fill up with labels that are no candidates, so they are told too.
+            lists = {"allow": filters.get("include"), "deny": filters.get("exclude")}
+            given = {name: ids for name, ids in lists.items() if ids is not None}
+            top = scored(self.rule_.select(candidates, **given), candidates)
+        if tail:
+            top = lean(top, self._inverse(), tail, k)
+        return top.head(k)
+
+    def predict(
+        self,
+        texts: Any,
+        k: int = 5,
+        *,
+        threshold: float | None = None,
+        include: Iterable[str] | None = None,
+        exclude: Iterable[str] | None = None,
+        tail: float = 0.0,
+    ) -> list[list[tuple[str, float]]]:
+        """``[(name, score), …]`` of each text, best first.
+
+        ``threshold``: answers with a lower score are left out. ``include``, ``exclude``: names of
+        the only labels to answer with, or of those never to. ``tail``: from 0 (best score first) to
+        1 (rare labels come forward, see ``longtail.tagger.tail``); scores stay as they are. With a
+        ``rule``, its labels are answered, at most k of them, in its order.
+        """
+        top = self.predict_topk(
+            texts, k, threshold=threshold, include=include, exclude=exclude, tail=tail
+        )
+        return self.named(top)
+
+    def named(self, top: TopK) -> list[list[tuple[str, float]]]:
+        """Answers with label names, in the order given."""
+        names = self.label_names
+        return [
+            [(names[i], s) for i, s in zip(ids, scores, strict=True) if i >= 0]
+            for ids, scores in zip(top.indices.tolist(), top.scores.tolist(), strict=True)
+        ]
+
+    def _inverse(self) -> np.ndarray:
+        inverse: np.ndarray | None = self.__dict__.get("_inverse_propensity")
+        if inverse is None:
+            inverse = inverse_propensity(self.label_counts_, self.n_rows_)
+            self.__dict__["_inverse_propensity"] = inverse
+        return inverse

@@ -1,0 +1,105 @@
+"""What ``Tagger.fit`` does before and around the training of its model."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from longtail._validation import as_labels
+from longtail.data import Vocabulary
+from longtail.tagger.given import GivenFeatures
+
+__all__ = ["Labelled", "copied", "fit_ranker", "label_rows", "named_labels"]
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """Label names, what they are called in words (or None), and the label matrix ``Y`` (n, L)."""
+
+    vocabulary: Vocabulary
+    texts: list[str] | None
+    Y: sp.csr_matrix
+
+    def learnable(self, *, from_texts: bool) -> Labelled:
+        """Without the labels that no row has (nor, with ``from_texts``, a text).
+
+        Nothing can be learned about them, and a tree that has to place them somewhere is worse for
+        all others. The model does not know them, so ``add_labels`` can teach them later.
+        """
+        has = np.bincount(self.Y.indices, minlength=self.Y.shape[1]) > 0
+        if from_texts and self.texts is not None:
+            has |= np.array([bool(text.strip()) for text in self.texts], bool)
+        if has.all():
+            return self
+        kept = np.flatnonzero(has)
+        names = [self.vocabulary.names[i] for i in kept]
+        texts = None if self.texts is None else [self.texts[i] for i in kept]
+        return Labelled(Vocabulary(names), texts, sp.csr_matrix(self.Y[:, kept]))
+
+
+def named_labels(labels: Any, names: Sequence[str] | None, texts: Sequence[str] | None) -> Labelled:
+    """From lists of names, or from a matrix whose columns are ``names``."""
+    matrix = sp.issparse(labels) or hasattr(labels, "shape")
+    if names is not None:
+        vocabulary = Vocabulary(names)
+        if matrix:
+            Y = as_labels(labels, n_labels=len(vocabulary), name="labels")
+        else:
+            Y = vocabulary.encode(labels)
+    elif matrix:
+        raise TypeError("labels is a matrix: say what its columns are called with label_names=")
+    else:
+        lists = [row if isinstance(row, str) else list(row) for row in labels]
+        vocabulary = Vocabulary.from_lists(lists)
+        Y = vocabulary.encode(lists)
+    if texts is not None and len(texts) != len(vocabulary):
+        raise ValueError(f"there are {len(texts)} label_texts for {len(vocabulary)} labels")
+    return Labelled(vocabulary, None if texts is None else list(texts), Y)
+
+
+def label_rows(
+    vectorizer: Any, texts: Sequence[str] | None, n_labels: int
+) -> tuple[sp.csr_matrix, sp.csr_matrix]:
+    """A further row for every label whose text has a known word, with that label alone."""
+    if texts is None or isinstance(vectorizer, GivenFeatures):
+        return sp.csr_matrix((0, 0)), sp.csr_matrix((0, n_labels))
+    rows = sp.csr_matrix(vectorizer.transform(texts))
+    used = np.flatnonzero(np.diff(rows.indptr))
+    own = sp.csr_matrix(
+        (np.ones(len(used), np.float32), used, np.arange(len(used) + 1)),
+        shape=(len(used), n_labels),
+    )
+    return rows[used], own
+
+
+def fit_ranker(
+    model: Any,
+    X: Any,
+    Y: sp.csr_matrix,
+    extra: tuple[Any, Any],
+    checkpoint: str | os.PathLike[str] | None,
+    part: str,
+) -> Any:
+    """Fits the model on these rows and the ``extra`` ones.
+
+    Models that can keep what they have finished in the folder ``part`` of the checkpoint.
+    """
+    if extra[0].shape[0]:
+        X, Y = sp.vstack([X, extra[0]]).tocsr(), sp.vstack([Y, extra[1]]).tocsr()
+    if checkpoint is None or "checkpoint" not in inspect.signature(model.fit).parameters:
+        return model.fit(X, Y)
+    return model.fit(X, Y, checkpoint=Path(checkpoint) / part)
+
+
+def copied(estimator: Any) -> Any:
+    """The same estimator, not fitted."""
+    if not hasattr(estimator, "get_params"):
+        raise TypeError(f"expected an estimator, got {estimator!r}")
+    return type(estimator)(**estimator.get_params(deep=False))

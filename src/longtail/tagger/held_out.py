@@ -1,0 +1,81 @@
+"""What is learned from answers to texts that the model has not seen: probabilities, and rules.
+
+With few texts, and nothing but probabilities to learn, the model is fitted again without each of
+five parts in turn and asked about that part. Otherwise a copy is fitted without a tenth of them (at
+most ``MOST_HELD_OUT``) and asked about those; the curve from its scores to probabilities, and the
+decision rule, then serve the model that learned from all.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from longtail._validation import as_seed
+from longtail.tagger.fitting import copied, fit_ranker
+
+__all__ = ["CANDIDATES", "learn_from_held_out"]
+
+log = logging.getLogger(__name__)
+
+CANDIDATES = 100  # labels among which a rule or the tail weight chooses
+FEWEST = 30  # rows below which nothing can be said
+FEW = 2000  # rows up to which five more trainings are nothing
+MOST_HELD_OUT = 10_000
+
+
+def learn_from_held_out(
+    model: Any,
+    X: Any,
+    Y: sp.csr_matrix,
+    *,
+    extra: tuple[Any, Any],
+    calibrate: bool,
+    rule: Any,
+    random_state: Any,
+    checkpoint: str | os.PathLike[str] | None = None,
+) -> Any:
+    """Calibrates the fitted model, if asked to and it can be; returns the rule, fitted if it fits.
+
+    ``X``, ``Y``: the rows the model was fitted on; ``extra``: further rows of the same training
+    that are no texts of the kind it will be asked about, and are never held out.
+    """
+    n = X.shape[0]
+    if hasattr(rule, "get_params"):  # what it learns or counts is the tagger's own
+        rule = copied(rule)
+    if hasattr(rule, "reset"):
+        rule.reset(Y.shape[1])
+    needed = calibrate and hasattr(model, "calibrate") and not hasattr(model, "predict_proba_topk")
+    learns = hasattr(rule, "fit")
+    if learns and n < FEWEST:
+        raise ValueError(
+            f"{type(rule).__name__} learns from held-out texts, and of {n} too few can be held out"
+        )
+    if n < FEWEST or not (needed or learns):
+        return rule
+    seed = as_seed(random_state) % 2**31
+    if needed and not learns and n <= FEW and not extra[0].shape[0]:
+        log.info("probabilities: from the answers of five copies, each fitted without a fifth")
+        model.calibrate(X, Y, folds=5, random_state=seed)
+        return rule
+    held_out = np.zeros(n, bool)
+    size = min(max(n // 10, FEWEST // 3), MOST_HELD_OUT)
+    held_out[np.random.default_rng(seed).permutation(n)[:size]] = True
+    what = "probabilities" if needed else "the rule"
+    log.info("%s: from answers to %s texts of a copy fitted without them", what, f"{size:,}")
+    copy = fit_ranker(copied(model), X[~held_out], Y[~held_out], extra, checkpoint, "held-out")
+    if needed:
+        copy.calibrate(X[held_out], Y[held_out], random_state=seed)
+        model.calibrator_, model.calibration_ = copy.calibrator_, copy.calibration_
+    if learns:
+        if not hasattr(copy, "predict_proba_topk"):
+            raise TypeError(
+                f"{type(rule).__name__} needs probabilities: {type(model).__name__} has none"
+            )
+        candidates = copy.predict_proba_topk(X[held_out], CANDIDATES)
+        rule.fit(candidates, Y[held_out])
+    return rule

@@ -1,0 +1,76 @@
+"""How good answers are: the report, and what leaning towards rare labels costs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from longtail import metrics
+from longtail._validation import check_same_rows
+from longtail.data import TopK
+from longtail.propensity import JainPropensity
+from longtail.report import Report, evaluate
+from longtail.tagger.abilities import searching
+from longtail.tagger.held_out import CANDIDATES
+from longtail.tagger.truth import Truth, unknown_note
+
+if TYPE_CHECKING:
+    from longtail.tagger.tagger import Tagger
+
+__all__ = ["lean_curve", "report_on"]
+
+STEPS = (0.0, 0.25, 0.5, 0.75, 1.0)
+
+
+def report_on(tagger: Tagger, truth: Truth, top: TopK, **options: Any) -> Report:
+    """``longtail.evaluate`` with what the tagger knows of its training labels."""
+    check_same_rows(len(top), truth.Y.shape[0], "texts", "labels")
+    report = evaluate(
+        truth.Y,
+        top,
+        propensity=JainPropensity().fit_counts(tagger.label_counts_, tagger.n_rows_),
+        train_Y=_with_counts(tagger.label_counts_, tagger.n_rows_),
+        label_names=tagger.label_names,
+        **options,
+    )
+    note = unknown_note(truth, top, max(report.ks))
+    return report if note is None else replace(report, warnings=(note, *report.warnings))
+
+
+def lean_curve(
+    tagger: Tagger, texts: Any, truth: Truth, *, k: int = 5, plain: TopK | None = None
+) -> list[dict[str, float]]:
+    """Precision, recall and coverage of the labels present, at k, for some values of ``tail``.
+
+    ``plain``: the answers without a lean, where they are there already.
+    """
+    X = tagger.transform(texts)
+    check_same_rows(X.shape[0], truth.Y.shape[0], "texts", "labels")
+    candidates = searching(tagger.model_)(X, max(k, CANDIDATES))
+    out = []
+    for tail in STEPS:
+        if tail:
+            top = tagger._decide(candidates, k, tail, {})
+        else:
+            top = tagger.rank(X, k) if plain is None else plain.head(k)
+        out.append(
+            {
+                "tail": float(tail),
+                f"P@{k}": metrics.precision_at_k(truth.Y, top, k=k),
+                f"R@{k}": metrics.recall_at_k(truth.Y, top, k=k),
+                f"coverage present@{k}": metrics.coverage_at_k(truth.Y, top, k=k, labels="present"),
+            }
+        )
+    return [{name: float(value) for name, value in point.items()} for point in out]
+
+
+def _with_counts(counts: np.ndarray, n_rows: int) -> sp.csc_matrix:
+    """A label matrix with these counts: all that an evaluation asks of the training labels."""
+    counts = np.minimum(counts, n_rows)
+    indptr = np.concatenate([[0], np.cumsum(counts)])
+    rows = np.arange(indptr[-1]) - np.repeat(indptr[:-1], counts)
+    ones = np.ones(len(rows), np.float32)
+    return sp.csc_matrix((ones, rows, indptr), shape=(n_rows, len(counts)))
