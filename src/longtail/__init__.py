@@ -54,6 +54,7 @@ _HOME = {
     "write_xc": "data",
 }
 _ROOMS = {
+    "audit",
     "baselines",
     "coded",
     "codes",
