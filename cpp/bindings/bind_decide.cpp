@@ -188,19 +188,18 @@ nb::tuple decide_online(Array1<int64_t> indptr, Array1<int32_t> indices, Array1<
   return nb::make_tuple(to_numpy(std::move(ids), shape), to_numpy(std::move(etas), shape), n_rows);
 }
 
-nb::ndarray<nb::numpy, double> along(const std::string& utility, double beta2, double epsilon, Array1<double> t,
-                                     Array1<double> q, Array1<double> p, Array1<double> dt, Array1<double> dq,
-                                     Array1<double> steps) {
+nb::tuple line_step(const std::string& utility, double beta2, double epsilon, Array1<double> t, Array1<double> q,
+                    Array1<double> t_end, Array1<double> q_end, Array1<double> p, double scale, double per_hit,
+                    bool concave) {
   const size_t n = t.shape(0);
-  require(q.shape(0) == n && p.shape(0) == n && dt.shape(0) == n && dq.shape(0) == n, "counts differ in length");
-  const CountLine line{static_cast<int64_t>(n), t.data(), q.data(), p.data(), dt.data(), dq.data()};
-  std::vector<double> out(steps.shape(0));
+  require(q.shape(0) == n && p.shape(0) == n && t_end.shape(0) == n && q_end.shape(0) == n, "counts differ in length");
+  const CountLine line{static_cast<int64_t>(n), t.data(), q.data(), t_end.data(), q_end.data(), p.data()};
+  LineStep found;
   {
     nb::gil_scoped_release nogil;
-    utility_along(line, utility_from_name(utility), beta2, epsilon, static_cast<int64_t>(out.size()), steps.data(),
-                  out.data());
+    found = best_step(line, utility_from_name(utility), beta2, epsilon, scale, per_hit, concave);
   }
-  return to_numpy(std::move(out));
+  return nb::make_tuple(found.step, found.gain);
 }
 
 }  // namespace
@@ -219,8 +218,8 @@ void bind_decide(nb::module_& m) {
         nb::arg("utility"), nb::arg("beta"), nb::arg("epsilon"), nb::arg("k"), nb::arg("exactly"),
         nb::arg("precision_weight"), nb::arg("weight"), nb::arg("growth"), nb::arg("t"), nb::arg("q"), nb::arg("p"),
         nb::arg("n_rows"));
-  m.def("utility_along", &along, nb::arg("utility"), nb::arg("beta2"), nb::arg("epsilon"), nb::arg("t"), nb::arg("q"),
-        nb::arg("p"), nb::arg("dt"), nb::arg("dq"), nb::arg("steps"));
+  m.def("line_step", &line_step, nb::arg("utility"), nb::arg("beta2"), nb::arg("epsilon"), nb::arg("t"), nb::arg("q"),
+        nb::arg("t_end"), nb::arg("q_end"), nb::arg("p"), nb::arg("scale"), nb::arg("per_hit"), nb::arg("concave"));
 }
 
 }  // namespace lt::bind

@@ -31,11 +31,59 @@ std::vector<std::vector<Gain>> fillers(const CsrView& eta, const LinearRules& ru
   return out;
 }
 
+// The value of a label in a sorted row; short rows are scanned, which costs less than the mispredictions of a search.
 float truth_of(const CsrView& truth, int64_t row, int32_t label) {
-  const int32_t* begin = truth.indices + truth.begin(row);
-  const int32_t* end = truth.indices + truth.end(row);
-  const int32_t* found = std::lower_bound(begin, end, label);
-  return found != end && *found == label ? truth.values[found - truth.indices] : 0.0f;
+  const int64_t begin = truth.begin(row), end = truth.end(row);
+  if (end - begin <= 32) {
+    for (int64_t p = begin; p < end; ++p)
+      if (truth.indices[p] >= label) return truth.indices[p] == label ? truth.values[p] : 0.0f;
+    return 0.0f;
+  }
+  const int32_t* found = std::lower_bound(truth.indices + begin, truth.indices + end, label);
+  return found != truth.indices + end && *found == label ? truth.values[found - truth.indices] : 0.0f;
+}
+
+// Which labels a row has as candidates. Few questions are asked, so short rows are not sorted.
+class OwnLabels {
+ public:
+  void set(const int32_t* ids, int64_t count) {
+    ids_ = ids;
+    count_ = count;
+    sorted_.clear();
+    if (count <= 256) return;
+    sorted_.assign(ids, ids + count);
+    std::sort(sorted_.begin(), sorted_.end());
+  }
+  bool has(int32_t label) const {
+    if (!sorted_.empty()) return std::binary_search(sorted_.begin(), sorted_.end(), label);
+    bool found = false;
+    for (int64_t p = 0; p < count_; ++p) found |= ids_[p] == label;
+    return found;
+  }
+
+ private:
+  const int32_t* ids_ = nullptr;
+  int64_t count_ = 0;
+  std::vector<int32_t> sorted_;
+};
+
+struct Slope {
+  double a, b;
+};
+
+// Offers the candidates of a row. Nearly all fail against the k-th best so far, so eight are tested at once.
+void offer_all(const CsrView& eta, int64_t row, const double* gains, bool exactly, BestGains& best) {
+  const int64_t begin = eta.begin(row), count = eta.row_nnz(row);
+  for (int64_t at = 0; at < count; at += 8) {
+    const int64_t end = std::min<int64_t>(at + 8, count);
+    if (end == at + 8) {
+      double most = gains[at];
+      for (int i = 1; i < 8; ++i) most = gains[at + i] > most ? gains[at + i] : most;
+      if (most < best.least() || (!exactly && most <= 0.0)) continue;
+    }
+    for (int64_t p = at; p < end; ++p)
+      if (exactly || gains[p] > 0.0) best.offer({gains[p], eta.indices[begin + p], eta.values[begin + p]});
+  }
 }
 
 bool more_probable(const Gain& a, const Gain& b) { return a.eta > b.eta || (a.eta == b.eta && a.id < b.id); }
@@ -47,26 +95,37 @@ bool linear_decision(const CsrView& eta, const LinearRules& rules, const CsrView
   const int64_t k = rules.k;
   const bool fill = rules.exactly && !rules.candidates_only;
   const auto absent = fill ? fillers(eta, rules) : std::vector<std::vector<Gain>>(rules.n_rules);
+  std::vector<Slope> slopes;  // a rule alone has its a and b side by side: one cache line a candidate
+  if (rules.n_rules == 1) {
+    slopes.resize(static_cast<size_t>(eta.n_cols));
+    for (int64_t j = 0; j < eta.n_cols; ++j) slopes[j] = {rules.a[j], rules.b[j]};
+  }
   auto block = [&](int64_t begin, int64_t end, int) {
     BestGains best(k);
-    std::vector<int32_t> own;  // the row's candidates, sorted
+    OwnLabels own;
+    std::vector<double> gains;
     for (int64_t i = begin; i < end; ++i) {
       const int64_t rule = rules.rule_of ? rules.rule_of[i] : 0;
       const double* a = rules.a + rule * eta.n_cols;
       const double* b = rules.b + rule * eta.n_cols;
       best.clear();
-      for (int64_t p = eta.begin(i); p < eta.end(i); ++p) {
-        const int32_t j = eta.indices[p];
-        const double gain = a[j] * static_cast<double>(eta.values[p]) + b[j];
-        if (rules.exactly || gain > 0.0) best.offer({gain, j, eta.values[p]});
-      }
+      const int32_t* ids = eta.indices + eta.begin(i);
+      const float* values = eta.values + eta.begin(i);
+      const int64_t count = eta.row_nnz(i);
+      gains.resize(static_cast<size_t>(count));
+      if (!slopes.empty())
+        for (int64_t p = 0; p < count; ++p)
+          gains[p] = slopes[ids[p]].a * static_cast<double>(values[p]) + slopes[ids[p]].b;
+      else
+        for (int64_t p = 0; p < count; ++p) gains[p] = a[ids[p]] * static_cast<double>(values[p]) + b[ids[p]];
+      offer_all(eta, i, gains.data(), rules.exactly, best);
       best.finish();
       auto& items = best.items();
       if (fill && !absent[rule].empty() && (!best.full() || gains_more(absent[rule].front(), items.back()))) {
-        own.assign(eta.indices + eta.begin(i), eta.indices + eta.end(i));
-        std::sort(own.begin(), own.end());
+        own.set(ids, count);
         for (const Gain& filler : absent[rule]) {
-          if (std::binary_search(own.begin(), own.end(), filler.id)) continue;
+          if (best.full() && !gains_more(filler, items.back())) break;  // nor do those after it
+          if (own.has(filler.id)) continue;
           if (!best.insert(filler)) break;
         }
       }

@@ -72,7 +72,7 @@ def missing_probability(proba: Any, propensity: Any) -> np.ndarray:
     odds = np.divide(q, 1 - q, out=np.full(q.shape, np.inf), where=q < 1)
     lost = np.broadcast_to(1 / p - 1, np.broadcast(q, p).shape)
     out = np.multiply(lost, odds, out=np.zeros(lost.shape), where=lost > 0)
-    return np.minimum(out, 1.0)
+    return np.asarray(np.minimum(out, 1.0))
 
 
 def examined_pairs(top: TopK, Y: Any, bin_of_label: np.ndarray, random_state: int) -> Pairs:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from longtail.decide.line_search import best_step
 from longtail.decide.objective import Counts, Objective
 
 __all__ = ["Mixture", "frank_wolfe"]
@@ -71,7 +70,7 @@ def frank_wolfe(
         counts = measure(by_t, by_q)
         now = mixture.now
         mixture.gap = max(0.0, _dot(by_t, by_q, counts.t - now.t, counts.q - now.q))
-        share, gain = _search(objective, mixture.now, counts)
+        share, gain = objective.search(mixture.now, counts)
         if share <= 0 or gain <= 0:
             break  # the rule just found is not used
         mixture.add((by_t, by_q), counts, share)
@@ -99,21 +98,12 @@ def _exchange(mixture: Mixture, objective: Objective, tol: float, most: int) -> 
             mixture.now.t + weight * (toward.t - away.t),
             mixture.now.q + weight * (toward.q - away.q),
         )
-        step, gain = _search(objective, mixture.now, far)
+        step, gain = objective.search(mixture.now, far)
         if step <= 0 or gain <= 0:
             return
         mixture.move(source, target, step * weight)
         if gain < tol / 10:
             return
-
-
-def _search(objective: Objective, start: Counts, end: Counts) -> tuple[float, float]:
-    moving = objective.n_moving(start, end)
-    if not moving:
-        return 0.0, 0.0
-    # A fine grid where few labels move; with many, their sum is smooth and a coarse one does.
-    n_grid = int(np.clip(20_000 // moving, 16, 200))
-    return best_step(objective.along(start, end), concave=objective.concave, n_grid=n_grid)
 
 
 def _dot(by_t: np.ndarray, by_q: np.ndarray, t: np.ndarray, q: np.ndarray) -> float:

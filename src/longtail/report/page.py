@@ -1,4 +1,4 @@
-"""A report as a web page: one file, no script, no address outside itself."""
+"""A report as a web page: one file, no address outside itself."""
 
 from __future__ import annotations
 
@@ -27,12 +27,15 @@ def fragment(report: Report) -> str:
         (
             _header(report),
             _tiles(report),
+            _rules(report),
             _notes(report),
             drawings.section(report),
             page_tables.metrics(report),
             page_tables.bins(report),
+            page_tables.rules(report),
             page_tables.calibration(report),
             page_tables.labels(report),
+            page_tables.every_label(report),
             _provenance(report),
         )
     )
@@ -60,6 +63,14 @@ def _tiles(report: Report) -> str:
                 f"{interval(m, 'dd')}</div>"
             )
     return f'<dl class="tiles">{"".join(tiles)}</dl>'
+
+
+def _rules(report: Report) -> str:
+    """The sentences about the decision rules: first, since they say what there is to decide."""
+    if not report.rules:
+        return ""
+    items = "".join(f"<li>{safe(rule.sentence)}</li>" for rule in report.rules[1:])
+    return f'<section><h2>In a sentence</h2><ul class="sentences">{items}</ul></section>'
 
 
 def _notes(report: Report) -> str:

@@ -11,7 +11,7 @@ from longtail.report.slices import Label
 from longtail.report.summary import Report
 from longtail.report.table import count_range, interval_name, per_cent
 
-__all__ = ["bins", "calibration", "interval", "labels", "metrics"]
+__all__ = ["bins", "calibration", "every_label", "interval", "labels", "metrics", "rules"]
 
 
 def interval(m: Measurement, tag: str) -> str:
@@ -85,6 +85,67 @@ def bins(report: Report) -> str:
     )
 
 
+def rules(report: Report) -> str:
+    """Every decision rule: the metrics it is chosen by, and recall and coverage of each bin."""
+    if not report.rules:
+        return ""
+    k = max(report.ks)
+    names = [f"{symbol}@{k}" for symbol in ("P", "R", "macro-F1", "coverage")]
+    whole = ["rule", *names, "answers a row"]
+    first = [
+        row(
+            rule.name,
+            whole,
+            [*(per_cent(rule.metrics[n]) for n in names), f"{rule.metrics['answers a row']:.2f}"],
+        )
+        for rule in report.rules
+    ]
+    heads = ["rule", *(b.name for b in report.rules[0].bins)]
+    parts = []
+    for caption, kind in (("Positives found", "recall"), ("Labels covered", "coverage")):
+        body = [
+            row(rule.name, heads, [per_cent(getattr(b, kind)[k]) for b in rule.bins])
+            for rule in report.rules
+        ]
+        parts.append(f"<h3>{caption}</h3>{table(caption, head(heads), body)}")
+    return (
+        f"<section><h2>Decision rules at k = {k}</h2>"
+        '<p class="hint">In per cent. Below, from frequent to rare labels: positives that are '
+        "found, and labels answered rightly at least once.</p>"
+        f"{table('Decision rules', head(whole), first)}"
+        f"{''.join(parts)}</section>"
+    )
+
+
+def every_label(report: Report) -> str:
+    """The table of single labels, which can be sorted."""
+    if not report.labels:
+        return ""
+    trained = report.labels[0].train_count is not None
+    others = [rule.name for rule in report.rules[1:]]
+    heads = ["label", *(["training"] if trained else []), "true", "answered", "right", "F1"]
+    extra = ["training", "answered"]
+    for name in others:
+        heads += [f"answered, {name}", f"right, {name}"]
+        extra.append(f"answered, {name}")
+    body = []
+    for label in report.labels:
+        cells = [f"{v:,.0f}" for v in (label.positives, label.predicted, label.hits)]
+        cells.append(per_cent(label.f1))
+        if trained:
+            cells.insert(0, f"{label.train_count:,}")
+        cells += [f"{v:,.0f}" for pair in label.rules for v in pair]
+        name = f"label {label.id}" if label.name is None else label.name
+        body.append(row(name, heads, cells, extra, kind="name"))
+    known = report.facts.n_labels
+    return (
+        f"<section><h2>Label by label at k = {max(report.ks)}</h2>"
+        f'<p class="hint">{len(report.labels):,} of {known:,} labels, from frequent to rare: how '
+        "often each was true, answered, and both. A column name sorts.</p>"
+        f"{table('Label by label', head(heads, extra), body, sortable=True)}</section>"
+    )
+
+
 def calibration(report: Report) -> str:
     """Probabilities against hit rates, from head to tail."""
     found = report.calibration
@@ -125,7 +186,7 @@ def labels(report: Report) -> str:
     if not lists:
         return ""
     return (
-        f"<section><h2>Single labels at k = {max(report.ks)}</h2>"
+        f"<section><h2>Labels behind most errors at k = {max(report.ks)}</h2>"
         '<p class="hint">How often each was true, answered, and both.</p>'
         f'<div class="pair">{lists}</div></section>'
     )
