@@ -71,20 +71,46 @@ struct Slope {
   double a, b;
 };
 
-// Offers the candidates of a row. Nearly all fail against the k-th best so far, so eight are tested at once.
-void offer_all(const CsrView& eta, int64_t row, const double* gains, bool exactly, BestGains& best) {
-  const int64_t begin = eta.begin(row), count = eta.row_nnz(row);
-  for (int64_t at = 0; at < count; at += 8) {
-    const int64_t end = std::min<int64_t>(at + 8, count);
-    if (end == at + 8) {
-      double most = gains[at];
-      for (int i = 1; i < 8; ++i) most = gains[at + i] > most ? gains[at + i] : most;
-      if (most < best.least() || (!exactly && most <= 0.0)) continue;
+// Offers the candidates of a row. The k-th largest of the maxima of blocks of eight is a floor under the k-th best
+// gain, so all but a few blocks are skipped in one comparison, in whatever order the candidates come.
+class RowOffers {
+ public:
+  void offer(const CsrView& eta, int64_t row, const double* gains, bool exactly, BestGains& best, int64_t k) {
+    const int64_t begin = eta.begin(row), count = eta.row_nnz(row), n_blocks = count / kBlock;
+    double floor = exactly ? -BestGains::kInfinity : std::numeric_limits<double>::denorm_min();
+    maxima_.resize(static_cast<size_t>(n_blocks));
+    for (int64_t b = 0; b < n_blocks; ++b) {
+      const double* block = gains + b * kBlock;
+      double most = block[0];
+      for (int i = 1; i < kBlock; ++i) most = block[i] > most ? block[i] : most;
+      maxima_[b] = most;
     }
-    for (int64_t p = at; p < end; ++p)
-      if (exactly || gains[p] > 0.0) best.offer({gains[p], eta.indices[begin + p], eta.values[begin + p]});
+    if (k <= kMost && n_blocks > k) floor = std::max(floor, kth_largest(k));
+    for (int64_t b = 0; b < n_blocks; ++b)
+      if (maxima_[b] >= floor)
+        for (int64_t p = b * kBlock; p < (b + 1) * kBlock; ++p)
+          if (gains[p] >= floor) best.offer({gains[p], eta.indices[begin + p], eta.values[begin + p]});
+    for (int64_t p = n_blocks * kBlock; p < count; ++p)
+      if (gains[p] >= floor) best.offer({gains[p], eta.indices[begin + p], eta.values[begin + p]});
   }
-}
+
+ private:
+  static constexpr int64_t kBlock = 8, kMost = 32;
+
+  double kth_largest(int64_t k) const {
+    double best[kMost];  // sorted, largest first
+    int64_t n = 0;
+    for (const double value : maxima_) {
+      if (n == k && value <= best[k - 1]) continue;
+      int64_t at = n < k ? n++ : k - 1;
+      for (; at > 0 && best[at - 1] < value; --at) best[at] = best[at - 1];
+      best[at] = value;
+    }
+    return best[k - 1];
+  }
+
+  std::vector<double> maxima_;
+};
 
 bool more_probable(const Gain& a, const Gain& b) { return a.eta > b.eta || (a.eta == b.eta && a.id < b.id); }
 
@@ -103,6 +129,7 @@ bool linear_decision(const CsrView& eta, const LinearRules& rules, const CsrView
   auto block = [&](int64_t begin, int64_t end, int) {
     BestGains best(k);
     OwnLabels own;
+    RowOffers offers;
     std::vector<double> gains;
     for (int64_t i = begin; i < end; ++i) {
       const int64_t rule = rules.rule_of ? rules.rule_of[i] : 0;
@@ -118,7 +145,7 @@ bool linear_decision(const CsrView& eta, const LinearRules& rules, const CsrView
           gains[p] = slopes[ids[p]].a * static_cast<double>(values[p]) + slopes[ids[p]].b;
       else
         for (int64_t p = 0; p < count; ++p) gains[p] = a[ids[p]] * static_cast<double>(values[p]) + b[ids[p]];
-      offer_all(eta, i, gains.data(), rules.exactly, best);
+      offers.offer(eta, i, gains.data(), rules.exactly, best, k);
       best.finish();
       auto& items = best.items();
       if (fill && !absent[rule].empty() && (!best.full() || gains_more(absent[rule].front(), items.back()))) {
