@@ -63,49 +63,71 @@ UtilityFunction python_utility(const nb::object& function) {
       };
 }
 
+// What the functions of linear rules share: their arguments, checked.
+struct LinearArgs {
+  CsrView eta, truth;
+  LinearRules rules;
+
+  LinearArgs(const CsrView& view, const Array2<double>& a, const Array2<double>& b,
+             const std::optional<Array1<uint8_t>>& allowed, int64_t k, bool exactly, bool candidates_only)
+      : eta(view) {
+    check_labels(eta);
+    rules.n_rules = static_cast<int64_t>(a.shape(0));
+    require(rules.n_rules >= 1 && a.shape(0) == b.shape(0) && static_cast<int64_t>(a.shape(1)) == eta.n_cols &&
+                static_cast<int64_t>(b.shape(1)) == eta.n_cols,
+            "a and b must have the shape (rules, labels)");
+    require(k >= 1, "k must be positive");
+    rules.a = a.data();
+    rules.b = b.data();
+    rules.allowed = allowed_labels(allowed, eta.n_cols);
+    rules.k = k;
+    rules.exactly = exactly;
+    rules.candidates_only = candidates_only;
+  }
+  void set_truth(const nb::tuple& given) {
+    truth = csr_view(nb::cast<Array1<int64_t>>(given[0]), nb::cast<Array1<int32_t>>(given[1]),
+                     nb::cast<Array1<float>>(given[2]), nb::cast<int64_t>(given[3]));
+    require(truth.n_rows == eta.n_rows, "truth and probabilities must have the same rows");
+  }
+  bool is_small() const { return eta.nnz() < (1 << 18); }  // done before a thread would have started
+};
+
 nb::tuple decide_linear(Array1<int64_t> indptr, Array1<int32_t> indices, Array1<float> values, int64_t n_cols,
                         Array2<double> a, Array2<double> b, std::optional<Array1<int32_t>> rule_of,
                         std::optional<Array1<uint8_t>> allowed, int64_t k, bool exactly, bool candidates_only,
-                        bool by_probability, std::optional<nb::tuple> truth, int n_threads, nb::object progress) {
-  const CsrView eta = csr_view(indptr, indices, values, n_cols);
-  check_labels(eta);
-  LinearRules rules;
-  rules.n_rules = static_cast<int64_t>(a.shape(0));
-  require(rules.n_rules >= 1 && a.shape(0) == b.shape(0) && static_cast<int64_t>(a.shape(1)) == n_cols &&
-              static_cast<int64_t>(b.shape(1)) == n_cols,
-          "a and b must have the shape (rules, labels)");
-  require(k >= 1, "k must be positive");
-  rules.a = a.data();
-  rules.b = b.data();
+                        bool by_probability, int n_threads, nb::object progress) {
+  LinearArgs args(csr_view(indptr, indices, values, n_cols), a, b, allowed, k, exactly, candidates_only);
+  const CsrView& eta = args.eta;
   if (rule_of) {
     require(static_cast<int64_t>(rule_of->shape(0)) == eta.n_rows, "rule_of must have one entry per row");
-    require(all_within(rule_of->data(), eta.n_rows, 0, rules.n_rules), "rule_of names a rule that is not there");
-    rules.rule_of = rule_of->data();
+    require(all_within(rule_of->data(), eta.n_rows, 0, args.rules.n_rules), "rule_of names a rule that is not there");
+    args.rules.rule_of = rule_of->data();
   }
-  rules.allowed = allowed_labels(allowed, n_cols);
-  rules.k = k;
-  rules.exactly = exactly;
-  rules.candidates_only = candidates_only;
-  rules.by_probability = by_probability;
-  CsrView known;
-  if (truth) {
-    known = csr_view(nb::cast<Array1<int64_t>>((*truth)[0]), nb::cast<Array1<int32_t>>((*truth)[1]),
-                     nb::cast<Array1<float>>((*truth)[2]), nb::cast<int64_t>((*truth)[3]));
-    require(known.n_rows == eta.n_rows, "truth and probabilities must have the same rows");
-  }
+  args.rules.by_probability = by_probability;
   const size_t size = static_cast<size_t>(eta.n_rows * k);
   std::vector<int32_t> ids(size);
-  std::vector<float> scores(size), hits(truth ? size : 0);
+  std::vector<float> scores(size);
   {
-    const bool small = eta.nnz() < (1 << 18);  // done before a thread would have started
-    const Poll poll = small ? Poll{} : poll_python(progress);
+    const Poll poll = args.is_small() ? Poll{} : poll_python(progress);
     nb::gil_scoped_release nogil;
-    linear_decision(eta, rules, truth ? &known : nullptr, small ? 1 : n_threads,
-                    {ids.data(), scores.data(), truth ? hits.data() : nullptr}, poll);
+    linear_decision(eta, args.rules, nullptr, args.is_small() ? 1 : n_threads, {ids.data(), scores.data()}, poll);
   }
   const std::vector<size_t> shape{static_cast<size_t>(eta.n_rows), static_cast<size_t>(k)};
-  return nb::make_tuple(to_numpy(std::move(ids), shape), to_numpy(std::move(scores), shape),
-                        truth ? nb::cast(to_numpy(std::move(hits), shape)) : nb::none());
+  return nb::make_tuple(to_numpy(std::move(ids), shape), to_numpy(std::move(scores), shape));
+}
+
+nb::tuple count_linear(Array1<int64_t> indptr, Array1<int32_t> indices, Array1<float> values, int64_t n_cols,
+                       Array2<double> a, Array2<double> b, std::optional<Array1<uint8_t>> allowed, int64_t k,
+                       bool exactly, bool candidates_only, nb::tuple truth, int n_threads, nb::object progress) {
+  LinearArgs args(csr_view(indptr, indices, values, n_cols), a, b, allowed, k, exactly, candidates_only);
+  args.set_truth(truth);
+  std::vector<double> t(static_cast<size_t>(n_cols)), q(static_cast<size_t>(n_cols));
+  {
+    const Poll poll = args.is_small() ? Poll{} : poll_python(progress);
+    nb::gil_scoped_release nogil;
+    linear_counts(args.eta, args.rules, args.truth, args.is_small() ? 1 : n_threads, t.data(), q.data(), poll);
+  }
+  return nb::make_tuple(to_numpy(std::move(t)), to_numpy(std::move(q)));
 }
 
 nb::list ascend(Array1<int64_t> indptr, Array1<int32_t> indices, Array1<float> values, int64_t n_cols,
@@ -207,8 +229,11 @@ nb::tuple line_step(const std::string& utility, double beta2, double epsilon, Ar
 void bind_decide(nb::module_& m) {
   m.def("decide_linear", &decide_linear, nb::arg("indptr"), nb::arg("indices"), nb::arg("values"), nb::arg("n_cols"),
         nb::arg("a"), nb::arg("b"), nb::arg("rule_of").none(), nb::arg("allowed").none(), nb::arg("k"),
-        nb::arg("exactly"), nb::arg("candidates_only"), nb::arg("by_probability"), nb::arg("truth").none(),
-        nb::arg("n_threads"), nb::arg("progress").none());
+        nb::arg("exactly"), nb::arg("candidates_only"), nb::arg("by_probability"), nb::arg("n_threads"),
+        nb::arg("progress").none());
+  m.def("count_linear", &count_linear, nb::arg("indptr"), nb::arg("indices"), nb::arg("values"), nb::arg("n_cols"),
+        nb::arg("a"), nb::arg("b"), nb::arg("allowed").none(), nb::arg("k"), nb::arg("exactly"),
+        nb::arg("candidates_only"), nb::arg("truth"), nb::arg("n_threads"), nb::arg("progress").none());
   m.def("block_ascent", &ascend, nb::arg("indptr"), nb::arg("indices"), nb::arg("values"), nb::arg("n_cols"),
         nb::arg("utility"), nb::arg("function").none(), nb::arg("beta"), nb::arg("epsilon"), nb::arg("k"),
         nb::arg("exactly"), nb::arg("candidates_only"), nb::arg("allowed").none(), nb::arg("tol"),

@@ -49,7 +49,7 @@ struct Point {
 // [low, high]; the answer is never below it.
 template <class F>
 Point refine(const F& at, double low, double high, Point start) {
-  constexpr double kGolden = 0.3819660112501051, kTolerance = 1e-8;
+  constexpr double kGolden = 0.3819660112501051, kTolerance = 1e-6;
   Point best = start, second = start, third = start;
   double move = 0.0, before = 0.0;
   for (int i = 0; i < 60; ++i) {
@@ -153,7 +153,7 @@ LineStep best_step(const CountLine& line, Utility utility, double beta2, double 
   if (moving.t.empty()) return {};
   double slope = 0.0;
   for (const double dt : moving.dt) slope += per_hit * dt;
-  const int64_t n_grid = std::clamp<int64_t>(20000 / static_cast<int64_t>(moving.t.size()), 16, 200);
+  const int64_t n_grid = std::clamp<int64_t>(20000 / static_cast<int64_t>(moving.t.size()), 8, 200);
   return with_utility(utility, [&]<class U>() {
     return search([&](double x) { return scale * sum_at<U>(moving, u, x) + x * slope; }, concave, n_grid);
   });

@@ -15,7 +15,13 @@ from longtail.data.topk import TopK
 from longtail.decide.candidates import Candidates, as_candidates
 from longtail.decide.mixture import frank_wolfe
 from longtail.decide.objective import Counts, make_objective
-from longtail.decide.rule import DecisionRule, by_probability, decide_linear, is_exact
+from longtail.decide.rule import (
+    DecisionRule,
+    by_probability,
+    count_linear,
+    decide_linear,
+    is_exact,
+)
 from longtail.decide.sampling import madow_sample
 from longtail.decide.utilities import Constants
 from longtail.exceptions import ModelFormatError
@@ -170,7 +176,7 @@ class FrankWolfe(DecisionRule):
             edges = np.cumsum(self.weights_)
             drawn = np.searchsorted(edges, u * edges[-1], side="right")
             rule_of = np.minimum(drawn, len(edges) - 1).astype(np.int32)
-        ids, etas, _ = self._decide(found, self.a_, self.b_, rule_of=rule_of, by_probability=True)
+        ids, etas = self._decide(found, self.a_, self.b_, rule_of=rule_of, by_probability=True)
         return TopK._trusted(ids, etas, found.n_labels)
 
     def marginals(self, eta: Any, *, allow: Any = None, deny: Any = None) -> sp.csr_matrix:
@@ -182,14 +188,14 @@ class FrankWolfe(DecisionRule):
     def _marginals(self, found: Candidates) -> sp.csr_matrix:
         total = sp.csr_matrix((found.n_rows, found.n_labels))
         for a, b, weight in zip(self.a_, self.b_, self.weights_, strict=True):
-            ids, scores, _ = self._decide(found, a, b)
+            ids, scores = self._decide(found, a, b)
             chosen = TopK._trusted(ids, scores, found.n_labels).to_csr(binary=True)
             total = total + chosen.astype(np.float64) * weight
         return sp.csr_matrix(total.astype(np.float32))
 
     def _decide(
         self, found: Candidates, a: np.ndarray, b: np.ndarray, **more: Any
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    ) -> tuple[np.ndarray, np.ndarray]:
         return decide_linear(
             found,
             a,
@@ -262,14 +268,18 @@ class _Measure:
         self.rule, self.found, self.truth = rule, found, truth
 
     def __call__(self, a: np.ndarray, b: np.ndarray) -> Counts:
-        ids, _, hits = self.rule._decide(self.found, a, b, truth=self.truth)
-        named = ids >= 0
-        n, width = self.found.n_rows, self.found.n_labels
-        assert hits is not None
-        return Counts(
-            np.bincount(ids[named], weights=hits[named], minlength=width) / n,
-            np.bincount(ids[named], minlength=width) / n,
+        rule, n = self.rule, self.found.n_rows
+        t, q = count_linear(
+            self.found,
+            a,
+            b,
+            rule._slots(self.found),
+            self.truth,
+            exactly=rule.k is not None and is_exact(rule.budget),
+            candidates_only=rule.candidates_only,
+            n_jobs=rule.n_jobs,
         )
+        return Counts(t / n, q / n)
 
 
 def _with_probabilities(chosen: sp.csr_matrix, found: Candidates, k: int) -> TopK:

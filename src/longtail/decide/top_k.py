@@ -39,7 +39,7 @@ class TopKRule(DecisionRule):
             raise ValueError(f"min_probability must lie in [0, 1], got {low!r}")
         found = as_candidates(eta, allow=allow, deny=deny)
         ones, zeros = np.ones(found.n_labels), np.zeros(found.n_labels)
-        ids, scores, _ = decide_linear(
+        ids, scores = decide_linear(
             found, ones, zeros, k, exactly=True, candidates_only=True, n_jobs=self.n_jobs
         )
         if low > 0:
@@ -109,7 +109,7 @@ class WeightedTopK(DecisionRule):
         k, exactly = as_k(self.k), is_exact(self.budget)
         found = as_candidates(eta, allow=allow, deny=deny)
         a, b = self.weights(found)
-        ids, scores, _ = decide_linear(
+        ids, scores = decide_linear(
             found,
             a,
             b,

@@ -251,7 +251,7 @@ _HEURISTICS = [
 
 
 def _linear(found: Candidates, a: np.ndarray, b: np.ndarray, settings: dict[str, Any]) -> TopK:
-    ids, etas, _ = decide_linear(
+    ids, etas = decide_linear(
         found, a, b, settings["k"], exactly=True, by_probability=True, n_jobs=settings["n_jobs"]
     )
     return TopK._trusted(ids, etas, found.n_labels)
