@@ -48,7 +48,7 @@ struct HuberHinge {  // with m = 1 - y z and width h: 0 for m <= 0, m^2 / 2h up 
   f32x16 width;
 };
 
-struct Logistic {  // (1 + y) / 2 log(1 + e^-z) + (1 - y) / 2 log(1 + e^z), y in [-1, 1]
+struct Logistic {  // (1 + y) / 2 log(1 + e^-z) + (1 - y) / 2 log(1 + e^z): convex for any y
   static constexpr bool kSleeps = false;
 
   explicit Logistic(const SolverParams&) {}

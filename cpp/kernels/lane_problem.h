@@ -37,7 +37,7 @@ struct LaneRows {
 struct LaneTargets {
   int n_lanes = 0;
   const int32_t* slot = nullptr;  // (n_rows): position in the two tables below, or -1
-  const float* sign = nullptr;    // (n_slots, 16): +1 or -1; for the logistic loss anything between (soft targets)
+  const float* sign = nullptr;    // (n_slots, 16): +1 or -1; for the logistic loss anything from -1 (soft targets)
   const float* cost = nullptr;    // (n_slots, 16): weight of this row in the loss of this label
   const float* negative_cost = nullptr;  // (16), 64-byte aligned: weight of the rows without a slot ...
   const float* row_weight = nullptr;     // (n_rows) or null: ... times this

@@ -24,7 +24,7 @@ struct LevelData {
   const int64_t* child_ptr = nullptr;      // (n_parents + 1): children of each parent, consecutive
   const int64_t* positive_ptr = nullptr;   // (n_children + 1)
   const int32_t* positive_rows = nullptr;  // positive rows of each child, ascending, all among its parent's rows
-  const float* positive_sign = nullptr;    // per positive: target in [-1, 1] (1 unless soft), or null
+  const float* positive_sign = nullptr;    // per positive: target, -1 or more (1 unless soft), or null
   const float* positive_cost = nullptr;    // per positive
   const float* negative_cost = nullptr;    // (n_children)
   const float* row_weight = nullptr;       // (n) or null: multiplies negative_cost

@@ -202,15 +202,17 @@ class Newton {
         change[lane] += loss_change[lane];
         slope[lane] += loss_slope[lane];
         const double descent = start_slope[lane] + loss_start[lane];
+        const double size = __builtin_fabs(s_.objective[lane]);  // targets beyond 1 can make it negative
         if (!(descent < 0) || halvings > kMaxHalvings) {
           pending[lane] = s_.live[lane] = 0;
           t[lane] = 0;
-        } else if (step_is_good(change[lane], slope[lane], descent, t[lane], s_.objective[lane])) {
+        } else if (step_is_good(change[lane], slope[lane], descent, t[lane], size)) {
           pending[lane] = 0;
           s_.objective[lane] += change[lane];
           status_->iterations[lane] += 1;
-          stuck_[lane] = !(-change[lane] > 1e-3 * kRoundingOfObjective * s_.objective[lane]);
-          finished_[lane] = -descent * t[lane] < kSmallestImprovement * s_.objective[lane];
+          const double now = __builtin_fabs(s_.objective[lane]);
+          stuck_[lane] = !(-change[lane] > 1e-3 * kRoundingOfObjective * now);
+          finished_[lane] = -descent * t[lane] < kSmallestImprovement * now;
         } else {
           t[lane] *= 0.5f;
         }

@@ -37,7 +37,7 @@ void cutoffs_by_budget(const LaneRows& rows, const LaneTargets& targets, const S
   kernels.objective(rows, targets, params, weights, trial, limit);
   count_kept(rows, weights, trial, kept);
   for (int lane = 0; lane < kLanes; ++lane) {
-    limit[lane] *= 1.0 + budget;
+    limit[lane] *= limit[lane] < 0 ? 1.0 - budget : 1.0 + budget;
     float largest = 0;
     for (int64_t f = 0; f <= rows.n_features; ++f) largest = std::max(largest, std::fabs(weights[f * kLanes + lane]));
     trial[lane] = brackets[lane].beyond = std::nextafter(largest, INFINITY);

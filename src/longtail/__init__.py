@@ -66,6 +66,7 @@ _ROOMS = {
     "exceptions",
     "features",
     "linear",
+    "losses",
     "metrics",
     "models",
     "persist",

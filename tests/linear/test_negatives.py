@@ -120,7 +120,7 @@ def test_relevance_of_the_exact_case(spy: Spy) -> None:
             (problem.relevance, problem.positives.indices, problem.positives.indptr), shape=(2, 3)
         ).toarray()
         np.testing.assert_allclose(relevance, [[first[0], 0, first[1]], [0, 1, 0]], rtol=1e-6)
-        assert problem.negative_cost == 0.5
+        assert (problem.negative_cost == 0.5).all()
         assert (problem.positives.data == 1).all(), "an inner node is positive or not"
     last = spy.problems[1]
     np.testing.assert_allclose(np.sort(last.relevance), [1 / 3, 1 / 3, 1 / 3, 1], rtol=1e-6)

@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from longtail import persist
 from longtail._native import csr_args, n_threads
 from longtail._validation import as_features, as_seed
 from longtail.data.label_filter import LabelFilter
 from longtail.data.topk import TopK
 from longtail.features.unit_rows import unit_rows
-from longtail.linear.level import LevelProblem, all_rows, as_weight, check_cost
+from longtail.linear.level import LevelProblem, all_rows, check_cost
 from longtail.linear.memory import plan_memory
 from longtail.linear.parts import train_in_parts
 from longtail.linear.ranker import LinearRanker
@@ -35,6 +34,12 @@ class OneVsAll(LinearRanker):
     C : cost of an error, against the regulariser
     positive_weight, negative_weight : multiply the cost of a label's positives and negatives; a
         number, or one per label
+    missing_labels : propensities, the probability of each label to be observed where it is
+        relevant: an array (L,), a model of ``longtail.propensity`` (a ``JainPropensity`` may be
+        unfitted), or None to take absent labels for irrelevant
+    correction : what is done about them, see ``longtail.linear.missing_labels``: "surrogate"
+        (observed labels weigh ``2/p - 1``), "surrogate+balance", "balance+surrogate", and for the
+        logistic loss "unbiased" and "normalized"
     l1 : weight of the absolute values, which are rounded off below ``smoothing``; so is the
         Huber hinge
     solver : "dual" (coordinate descent), "newton", or "auto": the dual where it can, being faster
@@ -50,7 +55,8 @@ class OneVsAll(LinearRanker):
     memory_limit : bytes, or a text like "8GB", that training plans for (``longtail.linear.memory``)
     random_state, n_jobs : the same seed gives the same bits for any number of threads
 
-    After ``fit``: ``layers_`` with the weights (``coef_`` as a CSR matrix), ``label_of_leaf_``.
+    After ``fit``: ``layers_`` with the weights (``coef_`` as a CSR matrix), ``label_of_leaf_``,
+    ``propensity_`` if labels are missing.
 
     >>> import longtail as lt
     >>> model = lt.OneVsAll().fit([[1.0, 0.0], [0.0, 1.0], [1.0, 0.1]], [[0], [1], [0]])
@@ -67,6 +73,8 @@ class OneVsAll(LinearRanker):
         C: float = 0.5,
         positive_weight: Any = 1.0,
         negative_weight: Any = 1.0,
+        missing_labels: Any = None,
+        correction: str = "surrogate",
         l1: float = 0.0,
         smoothing: float = 0.1,
         solver: str = "auto",
@@ -86,6 +94,8 @@ class OneVsAll(LinearRanker):
         self.C = C
         self.positive_weight = positive_weight
         self.negative_weight = negative_weight
+        self.missing_labels = missing_labels
+        self.correction = correction
         self.l1 = l1
         self.smoothing = smoothing
         self.solver = solver
@@ -126,18 +136,20 @@ class OneVsAll(LinearRanker):
         seed = as_seed(self.random_state)
         memory = plan_memory(self.memory_limit, X, Y)
         X = sp.csr_matrix(X) if not sp.issparse(X) else X
-        checkpoint = self._checkpoint(X, Y)
+        propensity = self._propensity(Y)
+        checkpoint = self._checkpoint(X, Y, propensity)
         if self.normalize:
             X = unit_rows(X, threads)
         # Labels of like frequency share a block of 16: they need about the same number of passes.
         counts = np.bincount(Y.indices, minlength=Y.shape[1])
         order = np.argsort(-counts, kind="stable").astype(np.int32)
+        targets, weight = self._corrected(Y, propensity)
         problem = LevelProblem(
             parents=all_rows(X.shape[0]),
             child_ptr=np.array([0, Y.shape[1]], np.int64),
-            positives=_sorted_csc(Y)[:, order],
-            positive_cost=self.C * _ordered(self.positive_weight, order, "positive_weight"),
-            negative_cost=self.C * _ordered(self.negative_weight, order, "negative_weight"),
+            positives=_sorted_csc(targets)[:, order],
+            positive_cost=self.C * weight.positive[order],
+            negative_cost=self.C * weight.negative[order],
             row_weight=self._row_weight,
         )
         layer = train_in_parts(
@@ -152,13 +164,7 @@ class OneVsAll(LinearRanker):
             what="OneVsAll",
         )
         self._set_layers([layer], order)
-
-    def _get_state(self) -> persist.State:
-        state = super()._get_state()
-        for name in ("positive_weight", "negative_weight"):  # arrays, if there is one per label
-            if isinstance(state.params[name], np.ndarray):
-                state.params[name] = state.params[name].tolist()
-        return state
+        self.propensity_ = propensity
 
     def _predict_topk(self, X: Any, k: int) -> TopK:
         return self._search(X, k, [])
@@ -188,12 +194,3 @@ def _sorted_csc(Y: sp.csr_matrix) -> sp.csc_matrix:
     out = Y.tocsc()
     out.sort_indices()
     return out
-
-
-def _ordered(weight: Any, order: np.ndarray, name: str) -> Any:
-    array = as_weight(weight, name)
-    if array.ndim and array.shape != order.shape:
-        raise ValueError(
-            f"{name} must be a number or one per label ({len(order)}), got shape {array.shape}"
-        )
-    return array if array.ndim == 0 else array[order]

@@ -24,8 +24,16 @@ from longtail.exceptions import ModelFormatError
 from longtail.linear.checkpoint import Checkpoint, fingerprint
 from longtail.linear.explaining import Explaining
 from longtail.linear.growing import Growing
+from longtail.linear.label_weights import LabelWeights, per_label
 from longtail.linear.layer import Layer
 from longtail.linear.level import as_weight
+from longtail.linear.missing_labels import (
+    check_correction,
+    corrected,
+    fitted_propensity,
+    put_parameter,
+    take_parameter,
+)
 from longtail.linear.post_processing import post_processors
 from longtail.solvers import SolverOptions
 
@@ -66,11 +74,15 @@ class LinearRanker(Growing, Explaining, ProbabilityRanker):
     layers_: list[Layer]
     label_of_leaf_: np.ndarray
     compaction_: dict[str, Any] | None = None  # what ``compact`` did, if it made this model
+    propensity_: np.ndarray | None = None  # of every label, where training was corrected for it
 
     # Parameters every subclass stores.
     normalize: bool
     n_jobs: int | None
     post_processor: str | Sequence[str]
+    loss: str
+    missing_labels: Any
+    correction: str
 
     _row_weight: np.ndarray | None = None  # both only while ``fit`` runs
     _checkpoint_path: str | os.PathLike[str] | None = None
@@ -112,6 +124,24 @@ class LinearRanker(Growing, Explaining, ProbabilityRanker):
         about = {"version": __version__, "isa": native_info()["isa"], "params": settings}
         problem = fingerprint(arrays, {**about, "shapes": shapes})
         return Checkpoint(self._checkpoint_path, problem)
+
+    def _propensity(self, Y: sp.csr_matrix) -> np.ndarray | None:
+        """Propensities of the labels, if the parameters say that some are missing."""
+        check_correction(self.correction, self.loss if self.missing_labels is not None else None)
+        if self.missing_labels is None:
+            return None
+        return fitted_propensity(self.missing_labels, Y)
+
+    def _corrected(
+        self, Y: sp.csr_matrix, propensity: np.ndarray | None
+    ) -> tuple[sp.csr_matrix, LabelWeights]:
+        """Targets of the observed labels, and weights of all, under the model's correction."""
+        observed = corrected(Y, propensity, self.correction)
+        positive, negative = (
+            per_label(vars(self)[name], Y.shape[1], name)
+            for name in ("positive_weight", "negative_weight")
+        )
+        return observed.targets, LabelWeights(positive * observed.weight, negative)
 
     def _options(self) -> SolverOptions:
         """The solver's options, which are parameters of the same names; refuses what is not one."""
@@ -170,6 +200,12 @@ class LinearRanker(Growing, Explaining, ProbabilityRanker):
         state.arrays["label_of_leaf"] = self.label_of_leaf_
         if self.compaction_ is not None:
             state.meta["compaction"] = self.compaction_
+        for name in ("positive_weight", "negative_weight"):  # arrays, if there is one per label
+            if isinstance(state.params[name], np.ndarray):
+                state.params[name] = state.params[name].tolist()
+        put_parameter(state)
+        if self.propensity_ is not None:
+            state.arrays["propensity"] = self.propensity_
         return state
 
     def _set_state(self, state: persist.State) -> None:
@@ -183,4 +219,7 @@ class LinearRanker(Growing, Explaining, ProbabilityRanker):
         self._set_layers(layers, labels)
         if isinstance(state.meta.get("compaction"), dict):
             self.compaction_ = state.meta["compaction"]
+        self.missing_labels = take_parameter(state)
+        if "propensity" in state.arrays:
+            self.propensity_ = state.array("propensity", np.float64, (self.n_labels_,))
         self._searcher()  # checks the layers

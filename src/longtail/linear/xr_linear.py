@@ -18,8 +18,9 @@ from longtail.data.topk import TopK
 from longtail.exceptions import ModelFormatError
 from longtail.features.unit_rows import unit_rows
 from longtail.linear.checkpoint import Checkpoint
+from longtail.linear.label_weights import LabelWeights
 from longtail.linear.layer import Layer
-from longtail.linear.level import LevelProblem, all_rows, as_weight, check_cost
+from longtail.linear.level import LevelProblem, all_rows, check_cost
 from longtail.linear.memory import MemoryPlan, plan_memory
 from longtail.linear.negatives import SCHEMES, parent_rows
 from longtail.linear.parts import train_in_parts, train_together
@@ -48,7 +49,10 @@ class XRLinear(LinearRanker):
     tree : a ``LabelTree`` (fitted anew on the training data), or None for the default
     loss : "squared_hinge", "hinge", "logistic" or "huber_hinge"
     C : cost of an error, against the regulariser
-    positive_weight, negative_weight : multiply the cost of positives and negatives of a node
+    positive_weight, negative_weight : multiply the cost of positives and negatives; a number, or
+        one per label (``longtail.linear.label_weights`` says what an inner node makes of them)
+    missing_labels, correction : as in ``OneVsAll``; in a tree with inner nodes, corrections by
+        weights only (the "surrogate" ones)
     cost_weights : weight of a positive by its relevance, the number of positive labels below the
         node: None, "counts", or "normalized" (XR-Transformer eq. 6: divided by the row's sum)
     negatives : "tfn", "man" or "tfn+man" (``longtail.linear.negatives``)
@@ -63,7 +67,8 @@ class XRLinear(LinearRanker):
     A probabilistic label tree is ``XRLinear(loss="logistic", post_processor="sigmoid")``; Parabel's
     setting is ``tree=LabelTree(branching=2)``, Bonsai's a wide tree, both with "l2-hinge".
 
-    After ``fit``: ``tree_``, ``layers_``, ``label_of_leaf_``.
+    After ``fit``: ``tree_``, ``layers_``, ``label_of_leaf_``, and ``propensity_`` if labels are
+    missing.
 
     >>> import longtail as lt
     >>> model = lt.XRLinear().fit([[1.0, 0.0], [0.0, 1.0], [1.0, 0.1]], [[0], [1], [0]])
@@ -81,8 +86,10 @@ class XRLinear(LinearRanker):
         tree: LabelTree | None = None,
         loss: str = "squared_hinge",
         C: float = 0.5,
-        positive_weight: float = 1.0,
-        negative_weight: float = 1.0,
+        positive_weight: Any = 1.0,
+        negative_weight: Any = 1.0,
+        missing_labels: Any = None,
+        correction: str = "surrogate",
         cost_weights: str | None = None,
         negatives: str = "tfn",
         l1: float = 0.0,
@@ -107,6 +114,8 @@ class XRLinear(LinearRanker):
         self.C = C
         self.positive_weight = positive_weight
         self.negative_weight = negative_weight
+        self.missing_labels = missing_labels
+        self.correction = correction
         self.cost_weights = cost_weights
         self.negatives = negatives
         self.l1 = l1
@@ -157,24 +166,35 @@ class XRLinear(LinearRanker):
         memory = plan_memory(self.memory_limit, X, Y)
         X = sp.csr_matrix(X) if not sp.issparse(X) else X
         extra = None if self._extra is None else _extra_rows(self._extra, Y.shape)
-        checkpoint = self._checkpoint(X, Y, extra, self._label_features)
+        propensity = self._propensity(Y)
+        targets, weights = self._corrected(Y, propensity)
+        checkpoint = self._checkpoint(X, Y, extra, self._label_features, propensity)
         if self.normalize:
             X = unit_rows(X, threads)
         tree = self._fit_tree(X, Y, seed, memory, checkpoint)
         depth = len(tree.level_sizes_)
         post_processors(self.post_processor, depth)
         beam_widths(self.beam, tree.level_sizes_)
+        if targets is not Y and depth > 1:
+            raise ValueError(
+                f"correction={self.correction!r} needs a tree of one level (this one has {depth}): "
+                "under inner nodes it is not convex. Use OneVsAll, or correction='surrogate'"
+            )
         layers: list[Layer] = []
         waiting: list[Callable[..., Layer]] = []
         parents = all_rows(X.shape[0])
         for t in range(depth):
             relevance = tree.node_labels(Y, t, value="sum").tocsc()
             relevance.sort_indices()
+            problem = self._problem(parents, tree, t, relevance, Y, weights)
+            if targets is not Y:
+                problem.positives = targets.tocsc()[:, tree.label_of_leaf_]
+                problem.positives.sort_indices()
             waiting.append(
                 functools.partial(
                     train_in_parts,
                     X,
-                    self._problem(parents, tree.child_ptr_[t], relevance, last=t + 1 == depth),
+                    problem,
                     self._options(),
                     name=f"level{t}",
                     seed=(seed + t) % 2**64,
@@ -194,6 +214,7 @@ class XRLinear(LinearRanker):
                 parents = parent_rows(self.negatives, relevance, reached, wanted)
         self.tree_ = tree
         self._set_layers(layers, tree.label_of_leaf_)
+        self.propensity_ = propensity
 
     def _fit_tree(
         self, X: Any, Y: Any, seed: int, memory: MemoryPlan, checkpoint: Checkpoint | None
@@ -225,33 +246,39 @@ class XRLinear(LinearRanker):
         if not (self.tree is None or isinstance(self.tree, LabelTree)):
             raise TypeError(f"tree must be a LabelTree or None, got {self.tree!r}")
         check_cost(self.C)
-        for name in ("positive_weight", "negative_weight"):
-            if as_weight(getattr(self, name), name).ndim:
-                raise ValueError(f"{name} must be one number: nodes are no labels")
         self._options()
 
     def _problem(
-        self, parents: sp.csc_matrix, child_ptr: np.ndarray, relevance: sp.csc_matrix, *, last: bool
+        self,
+        parents: sp.csc_matrix,
+        tree: LabelTree,
+        level: int,
+        relevance: sp.csc_matrix,
+        Y: sp.csr_matrix,
+        weights: LabelWeights,
     ) -> LevelProblem:
         positives = relevance
-        if not last:  # an inner node is positive or not; how much so is relevance
+        if level + 1 < len(tree.level_sizes_):  # an inner node is positive or not ...
             ones = np.ones(relevance.nnz, np.float32)
             positives = sp.csc_matrix(
                 (ones, relevance.indices, relevance.indptr), shape=relevance.shape
             )
-        weights = None
+        cost = None  # ... how much so is relevance
         if self.cost_weights == "counts":
-            weights = relevance.data
+            cost = relevance.data
         elif self.cost_weights == "normalized":
             sums = np.bincount(relevance.indices, relevance.data, minlength=relevance.shape[0])
-            weights = (relevance.data / sums[relevance.indices]).astype(np.float32)
+            cost = (relevance.data / sums[relevance.indices]).astype(np.float32)
+        positive, negative, of_rows = weights.of_level(tree, level, Y)
+        if of_rows is not None:
+            cost = of_rows if cost is None else cost * of_rows
         return LevelProblem(
             parents=parents,
-            child_ptr=child_ptr,
+            child_ptr=tree.child_ptr_[level],
             positives=positives,
-            relevance=weights,
-            positive_cost=self.C * self.positive_weight,
-            negative_cost=self.C * self.negative_weight,
+            relevance=cost,
+            positive_cost=self.C * positive,
+            negative_cost=self.C * negative,
             row_weight=self._row_weight,
         )
 
