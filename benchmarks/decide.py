@@ -7,9 +7,9 @@
 ``--compare``: a probabilistic label tree is trained on the training rows; its 100 most probable
 labels of each test row are the candidates. Both libraries get the same matrix, the same k and the
 same objective (epsilon 1e-6 in the denominators, tolerance 1e-6), run in turn, and keep the least
-processor time of ``--repeats`` runs; xCOLUMNs is compiled by a first call that is not counted and tries each of
-its starts. Utilities of both answers are computed by one function here. Frank-Wolfe is fitted on
-the first half of the test rows, which the model has not seen.
+processor time of ``--repeats`` runs; xCOLUMNs is compiled by a first call that is not counted and
+tries each of its starts. Utilities of both answers are computed by one function here. Frank-Wolfe
+is fitted on the first half of the test rows, which the model has not seen.
 ``--quality``: what each rule does to metrics on true labels.
 ``--scale``: block coordinate ascent on 1,000,000 rows x 100 candidates x 500,000 labels.
 """

@@ -82,44 +82,49 @@ struct Slope {
 };
 
 // Offers the candidates of a row. The k-th largest of the maxima of blocks of eight is a floor under the k-th best
-// gain, so all but a few blocks are skipped in one comparison, in whatever order the candidates come.
+// gain; the few candidates above it are gathered without a branch, which no processor could predict.
 class RowOffers {
  public:
   void offer(const CsrView& eta, int64_t row, const double* gains, bool exactly, BestGains& best, int64_t k) {
     const int64_t begin = eta.begin(row), count = eta.row_nnz(row), n_blocks = count / kBlock;
     double floor = exactly ? -BestGains::kInfinity : std::numeric_limits<double>::denorm_min();
-    maxima_.resize(static_cast<size_t>(n_blocks));
-    for (int64_t b = 0; b < n_blocks; ++b) {
-      const double* block = gains + b * kBlock;
-      double most = block[0];
-      for (int i = 1; i < kBlock; ++i) most = block[i] > most ? block[i] : most;
-      maxima_[b] = most;
+    if (n_blocks > k && n_blocks <= kMost) {
+      double maxima[kMost];
+      for (int64_t b = 0; b < n_blocks; ++b) {
+        const double* block = gains + b * kBlock;
+        double most = block[0];
+        for (int i = 1; i < kBlock; ++i) most = block[i] > most ? block[i] : most;
+        maxima[b] = most;
+      }
+      floor = std::max(floor, kth_largest(maxima, n_blocks, k));
     }
-    if (k <= kMost && n_blocks > k) floor = std::max(floor, kth_largest(k));
-    for (int64_t b = 0; b < n_blocks; ++b)
-      if (maxima_[b] >= floor)
-        for (int64_t p = b * kBlock; p < (b + 1) * kBlock; ++p)
-          if (gains[p] >= floor) best.offer({gains[p], eta.indices[begin + p], eta.values[begin + p]});
-    for (int64_t p = n_blocks * kBlock; p < count; ++p)
-      if (gains[p] >= floor) best.offer({gains[p], eta.indices[begin + p], eta.values[begin + p]});
+    above_.resize(static_cast<size_t>(count));
+    int64_t n = 0;
+    for (int64_t p = 0; p < count; ++p) {
+      above_[n] = static_cast<int32_t>(p);
+      n += gains[p] >= floor;
+    }
+    for (int64_t i = 0; i < n; ++i) {
+      const int64_t p = above_[i];
+      best.offer({gains[p], eta.indices[begin + p], eta.values[begin + p]});
+    }
   }
 
  private:
-  static constexpr int64_t kBlock = 8, kMost = 32;
+  static constexpr int64_t kBlock = 8, kMost = 64;
 
-  double kth_largest(int64_t k) const {
-    double best[kMost];  // sorted, largest first
-    int64_t n = 0;
-    for (const double value : maxima_) {
-      if (n == k && value <= best[k - 1]) continue;
-      int64_t at = n < k ? n++ : k - 1;
-      for (; at > 0 && best[at - 1] < value; --at) best[at] = best[at - 1];
-      best[at] = value;
+  // The value that fewer than k others exceed, and k or more reach.
+  static double kth_largest(const double* values, int64_t n, int64_t k) {
+    double found = -BestGains::kInfinity;
+    for (int64_t i = 0; i < n; ++i) {
+      int64_t reached = 0;
+      for (int64_t j = 0; j < n; ++j) reached += values[j] >= values[i];
+      found = reached >= k && values[i] > found ? values[i] : found;
     }
-    return best[k - 1];
+    return found;
   }
 
-  std::vector<double> maxima_;
+  std::vector<int32_t> above_;
 };
 
 bool more_probable(const Gain& a, const Gain& b) { return a.eta > b.eta || (a.eta == b.eta && a.id < b.id); }

@@ -119,7 +119,7 @@ def _exchange(mixture: Mixture, objective: Objective, tol: float, most: int) -> 
                 reach = (weights[shrinking] / -direction[shrinking]).min()
                 gain += _move(mixture, objective, np.maximum(weights + reach * direction, 0.0))
         passed.append(np.array(mixture.weights))
-        if gain < tol / 10:
+        if gain < tol:
             break
     mixture.drop_unused()
 
