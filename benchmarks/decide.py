@@ -191,6 +191,9 @@ def quality(top: lt.TopK, Y: Any, Y_train: Any, k: int, seed: int) -> None:
         "BCA macro-F1, at most k": lt.BlockCoordinateAscent("macro_f1", budget="at_most", **seeded),
         "BCA coverage": lt.BlockCoordinateAscent("coverage", **seeded),
         "Frank-Wolfe macro-F1": lt.FrankWolfe("macro_f1", **seeded).fit(valid, Y[:half]),
+        "Frank-Wolfe, shrinkage 0.1": lt.FrankWolfe("macro_f1", shrinkage=0.1, **seeded).fit(
+            valid, Y[:half]
+        ),
         "Frank-Wolfe, eta as truth": lt.FrankWolfe("macro_f1", **seeded).fit(valid, valid.to_csr()),
         "online macro-F1": lt.OnlineRule("macro_f1", k=k),
         "threshold macro-F1": lt.Threshold("macro_f1", k=k).fit(valid, Y[:half]),

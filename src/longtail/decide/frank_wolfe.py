@@ -60,6 +60,9 @@ class FrankWolfe(DecisionRule):
     tol: stop when an iteration improves the metric by less.
     corrections: most exchanges of weight between rules after each iteration.
     beta, epsilon: of F-beta; added to denominators.
+    shrinkage: s in [0, 1]: counts are those of (1 - s) * Y + s * eta instead of Y. A label without
+        a positive in Y has no slope, and is never named afterwards; where validation rows do not
+        hold every label, 0.1 repairs that.
     sampling: "rule" draws one rule a row; "madow" draws a set with the same inclusion
         probabilities by systematic sampling; "heaviest" always uses the rule of
         largest weight.
@@ -75,7 +78,8 @@ class FrankWolfe(DecisionRule):
     0.549351
 
     Labels may be soft, as here, where the probabilities are the truth. Use data that the model was
-    not fitted on. Refuses fit data whose shapes differ, and ``select`` before ``fit``.
+    not fitted on, with enough positives of every label: ``utility_`` far above the metric on
+    further rows is a sign of too few (see ``shrinkage``). Refuses fit data whose shapes differ, and ``select`` before ``fit``.
 
     E. Schultheis, W. Kotłowski, M. Wydmuch, R. Babbar, S. Borman and K. Dembczyński, "Consistent
     algorithms for multi-label classification with macro-at-k metrics", ICLR 2024, algorithm 1.
@@ -105,6 +109,7 @@ class FrankWolfe(DecisionRule):
         corrections: int = 10,
         beta: float = 1.0,
         epsilon: float = 1e-9,
+        shrinkage: float = 0.0,
         sampling: str = "rule",
         candidates_only: bool = False,
         random_state: Any = None,
@@ -122,6 +127,7 @@ class FrankWolfe(DecisionRule):
         self.corrections = corrections
         self.beta = beta
         self.epsilon = epsilon
+        self.shrinkage = shrinkage
         self.sampling = sampling
         self.candidates_only = candidates_only
         self.random_state = random_state
@@ -135,6 +141,7 @@ class FrankWolfe(DecisionRule):
         if not found.n_rows or not found.n_labels:
             raise ValueError(f"eta has the shape {found.n_rows, found.n_labels}: nothing to learn")
         self._check()
+        Y = self._shrunk(Y, found)
         n = found.n_rows
         p = np.bincount(Y.indices, weights=Y.data, minlength=Y.shape[1]) / n
         constants = Constants(self.beta**2, self.epsilon, 1e-3 / n)
@@ -210,8 +217,18 @@ class FrankWolfe(DecisionRule):
     def _slots(self, found: Candidates) -> int:
         return max(1, found.longest) if self.k is None else as_k(self.k)
 
+    def _shrunk(self, Y: sp.csr_matrix, found: Candidates) -> sp.csr_matrix:
+        if not self.shrinkage:
+            return Y
+        eta = sp.csr_matrix((found.values, found.indices, found.indptr), shape=Y.shape)
+        mixed = sp.csr_matrix((1 - self.shrinkage) * Y + self.shrinkage * eta, dtype=np.float32)
+        mixed.sort_indices()
+        return as_labels(mixed)
+
     def _check(self) -> None:
         is_exact(self.budget)
+        if not 0 <= self.shrinkage <= 1:
+            raise ValueError(f"shrinkage must lie in [0, 1], got {self.shrinkage!r}")
         if self.sampling not in ("rule", "madow", "heaviest"):
             raise ValueError(
                 f'sampling must be "rule", "madow" or "heaviest", got {self.sampling!r}'

@@ -73,6 +73,8 @@ class WeightedTopK(DecisionRule):
     beta: exponent of "power_law"; 1/4, 1/2 and 3/4 are usual.
     candidates_only: as in ``BlockCoordinateAscent``.
 
+    Equal gains go to the more probable label, then to the smaller id: the answer is as precise as
+    the weighting allows. (Everywhere else in the library ties go to the smaller id at once.)
     A label whose prior is 0 gains nothing from being right (and 1 - prior = 0 loses nothing).
     Scores are the gains. Refuses priors and propensities outside [0, 1] and of another length.
 

@@ -1,9 +1,9 @@
 """Labels dropped on purpose: what unbiased estimates and corrections make up for, and what not.
 
-    python benchmarks/missing_labels.py --recall
-    LONGTAIL_DATA=... python benchmarks/missing_labels.py --training Bibtex
-    LONGTAIL_DATA=... python benchmarks/missing_labels.py --corrections Bibtex Delicious CiteULike-t
-    LONGTAIL_DATA=... python benchmarks/missing_labels.py --audit Bibtex
+    python benchmarks/injection.py --recall
+    LONGTAIL_DATA=... python benchmarks/injection.py --training Bibtex
+    LONGTAIL_DATA=... python benchmarks/injection.py --corrections Bibtex Delicious CiteULike-t
+    LONGTAIL_DATA=... python benchmarks/injection.py --audit Bibtex
 
 ``--recall``: mean recall of a fixed prediction on artificial labels (100 labels of marginal 0.1),
 estimated from observed labels without bias, by the bound, and as if nothing were missing, for
@@ -118,7 +118,7 @@ class Softmax:
         reduction: str = "pick-all",
         estimate: str = "bound",
         propensity: Any = None,
-        max_iter: int = 60,
+        max_iter: int = 40,
     ) -> None:
         self.l2, self.reduction, self.estimate = l2, reduction, estimate
         self.propensity, self.max_iter = propensity, max_iter
@@ -317,7 +317,7 @@ def main() -> None:
         recalls = estimated_recall(args.seed)
         show_recall(recalls)
         if args.plot:
-            draw_recall(recalls, args.plot / "missing-recall.svg")
+            draw_recall(recalls, args.plot / "injection-recall.svg")
     for name in args.audit:
         audited(name, args.seed)
     for name in args.corrections:
@@ -325,7 +325,7 @@ def main() -> None:
     if args.training:
         trained = training(args.training, args.seed)
         if args.plot:
-            draw_training(trained, args.plot / "missing-training.svg")
+            draw_training(trained, args.plot / "injection-training.svg")
 
 
 if __name__ == "__main__":
