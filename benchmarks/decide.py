@@ -200,12 +200,23 @@ def quality(top: lt.TopK, Y: Any, Y_train: Any, k: int, seed: int) -> None:
     }
     names = ["precision", "ps_precision", "macro_precision", "macro_recall", "macro_f1", "coverage"]
     print(f"  {len(test)} test rows, k={k}; the rest of the test rows tune rules that are fitted")
+    seen = (np.bincount(Y[:half].indices, minlength=top.n_labels) > 0).mean()
+    print(f"  {seen:.1%} of the labels have a positive in the rows that tune")
     print(f"    {'rule':30}" + "".join(f"{name:>16}" for name in names) + f"{'labels/row':>12}")
+    answers = {title: rule.select(test) for title, rule in rules.items()}
     for title, rule in rules.items():
-        chosen = rule.select(test)
+        chosen = answers[title]
         values = [_measured(name, truth, chosen, propensity, k) for name in names]
         per_row = (chosen.indices >= 0).sum(axis=1).mean()
-        print(f"    {title:30}" + "".join(f"{v:16.4f}" for v in values) + f"{per_row:12.2f}")
+        fitted = f"   fitted to {rule.utility_:.4f}" if isinstance(rule, lt.FrankWolfe) else ""
+        cells = "".join(f"{v:16.4f}" for v in values) + f"{per_row:12.2f}{fitted}"
+        print(f"    {title:30}{cells}")
+    told = {title: answers[title] for title in ("BCA macro-F1, half precision", "BCA macro-F1")}
+    report = lt.evaluate(
+        truth, answers["top k"], k=k, train_Y=Y_train, rules=told, n_resamples=0, n_listed=1
+    )
+    for result in report.rules[1:]:
+        print(f"    {result.sentence}")
 
 
 def _measured(name: str, truth: Any, chosen: lt.TopK, propensity: Any, k: int) -> float:
