@@ -9,7 +9,7 @@ FORMATTED_CPP := $(CPP) $(shell find tests -name '*.cpp' -o -name '*.h')
 PREFIX_PATH := PATH="$(CURDIR)/$(BIN):$$PATH"
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format bench docs sanitize fuzz dist clean
+.PHONY: help setup demo test check format bench docs sanitize tsan fuzz dist clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -90,6 +90,9 @@ sanitize: setup  ## run the tests on a core built with the address and undefined
 	  ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:log_path=$(CURDIR)/$(ASAN)/found \
 	  UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1:log_path=$(CURDIR)/$(ASAN)/found \
 	  $(ASAN)/venv/bin/python -m pytest $(or $(ARGS),tests) || { cat $(ASAN)/found.* 2> /dev/null; exit 1; }
+
+tsan:  ## run the threaded kernels under the thread sanitizer (no Python; minutes to build the first time)
+	@tests/native/run.sh
 
 fuzz:  ## fuzz the text reader for ten minutes (needs clang); another time: tests/fuzz/run.sh SECONDS
 	@tests/fuzz/run.sh

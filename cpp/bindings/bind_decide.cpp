@@ -159,13 +159,13 @@ nb::list ascend(Array1<int64_t> indptr, Array1<int32_t> indices, Array1<float> v
     next.seed = nb::cast<uint64_t>(run[0]);
     next.precision_weight = nb::cast<double>(run[1]);
     if (nb::isinstance<nb::str>(run[2])) {
-      next.start = nb::cast<std::string>(run[2]) == "empty" ? Start::kEmpty : Start::kRandom;
+      next.start = nb::cast<std::string>(run[2]) == "empty" ? AscentStart::kEmpty : AscentStart::kRandom;
     } else {
       const auto ids = nb::cast<Ids>(run[2]);  // borrowed: the list keeps the array alive
       require(static_cast<int64_t>(ids.shape(0)) == eta.n_rows && static_cast<int64_t>(ids.shape(1)) == k,
               "a start must have the shape (rows, k)");
       require(all_within(ids.data(), eta.n_rows * k, -1, n_cols), "a start names a label that is out of range");
-      next.start = Start::kGiven;
+      next.start = AscentStart::kGiven;
       next.given = ids.data();
     }
     todo.push_back(next);

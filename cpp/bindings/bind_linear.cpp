@@ -5,6 +5,7 @@
 #include "bindings/filter_arrays.h"
 #include "kernels/beam_search.h"
 #include "kernels/level_training.h"
+#include "kernels/numa.h"
 #include "kernels/unit_rows.h"
 
 namespace lt::bind {
@@ -66,7 +67,9 @@ nb::tuple train_level_py(Array1<int64_t> indptr, Array1<int32_t> indices, Array1
                          Array1<float> negative_cost, std::optional<Array1<float>> row_weight, int loss, bool dual,
                          float tolerance, int max_iter, float bias, float threshold, uint64_t seed, int64_t batch_bytes,
                          int n_threads, nb::object progress, bool regularize_bias, float l2, float l1, float smoothing,
-                         int start, std::optional<float> prune_budget, int64_t first_child, nb::object from) {
+                         int start, std::optional<float> prune_budget, int64_t first_child, nb::object from,
+                         std::optional<Array1<uint8_t>> known_row, std::optional<Array1<uint8_t>> known_positive,
+                         std::optional<Mutable1<uint8_t>> room) {
   LevelData data;
   data.X = csr_view(indptr, indices, values, n_cols);
   data.n_parents = static_cast<int64_t>(parent_ptr.shape(0)) - 1;
@@ -97,6 +100,11 @@ nb::tuple train_level_py(Array1<int64_t> indptr, Array1<int32_t> indices, Array1
     require(dual, "only the dual solver begins with given weights");
     data.start = &begin;
     data.start_bias = biases.data();
+    require(known_row.has_value() == known_positive.has_value(), "what is known: rows and positives, or neither");
+    require(!known_row || static_cast<int64_t>(known_row->shape(0)) == data.X.n_rows, "known or not, for every row");
+    require(!known_positive || known_positive->shape(0) == positive_rows.shape(0), "known or not, for every positive");
+    data.known_row = optional_data(known_row);
+    data.known_positive = optional_data(known_positive);
   }
   LevelParams params;
   params.solver.loss = static_cast<Loss>(loss);
@@ -118,6 +126,11 @@ nb::tuple train_level_py(Array1<int64_t> indptr, Array1<int32_t> indices, Array1
   params.seed = seed;
   params.first_child = first_child;
   params.batch_bytes = batch_bytes;
+  if (room) {
+    params.room = reinterpret_cast<char*>(room->data());
+    params.room_bytes = static_cast<int64_t>(room->shape(0));
+    require(reinterpret_cast<uintptr_t>(params.room) % alignof(float) == 0, "the room must be aligned");
+  }
   ChunkLayer layer;
   LevelReport report;
   const Poll poll = poll_python(progress);
@@ -125,7 +138,11 @@ nb::tuple train_level_py(Array1<int64_t> indptr, Array1<int32_t> indices, Array1
     nb::gil_scoped_release nogil;
     train_level(data, params, n_threads, layer, report, poll);
   }
-  return nb::make_tuple(layer_dict(std::move(layer)), report.unconverged, report.iterations);
+  nb::dict about;
+  about["unconverged"] = report.unconverged;
+  about["iterations"] = report.iterations;
+  about["copies"] = report.copies;
+  return nb::make_tuple(layer_dict(std::move(layer)), about);
 }
 
 nb::dict build_layer_py(Array1<int64_t> indptr, Array1<int32_t> indices, Array1<float> values, int64_t n_cols,
@@ -145,15 +162,83 @@ nb::dict build_layer_py(Array1<int64_t> indptr, Array1<int32_t> indices, Array1<
   return layer_dict(std::move(layer));
 }
 
+// Reads layers out of dictionaries of arrays, and keeps the arrays that the views borrow.
+class LayerArrays {
+ public:
+  ChunkLayerView read(nb::dict arrays, int64_t n_features, int n_threads) {
+    ChunkLayerView layer;
+    int64_t n_parent_chunks, n_chunk_children, n_feature_ptr, n_base, n_bucket_ptr, n_shift, n_buckets,
+        n_features_total, n_entry_ptr, n_child, n_value, n_bias, n_step = 0;
+    layer.parent_chunks = keep<int64_t>(arrays, "parent_chunks", n_parent_chunks);
+    layer.chunk_children = keep<int64_t>(arrays, "chunk_children", n_chunk_children);
+    layer.feature_ptr = keep<int64_t>(arrays, "feature_ptr", n_feature_ptr);
+    layer.entry_base = keep<int64_t>(arrays, "entry_base", n_base);
+    layer.bucket_ptr = keep<int64_t>(arrays, "bucket_ptr", n_bucket_ptr);
+    layer.bucket_shift = keep<uint8_t>(arrays, "bucket_shift", n_shift);
+    layer.buckets = keep<uint32_t>(arrays, "buckets", n_buckets);
+    layer.features = keep<int32_t>(arrays, "features", n_features_total);
+    layer.entry_ptr = keep<uint32_t>(arrays, "entry_ptr", n_entry_ptr);
+    layer.child = keep<uint16_t>(arrays, "child", n_child);
+    if (arrays.contains("value_int8")) {
+      layer.precision = Precision::int8;
+      layer.value_int8 = keep<int8_t>(arrays, "value_int8", n_value);
+      layer.step = keep<float>(arrays, "step", n_step);
+    } else if (arrays.contains("value_bf16")) {
+      layer.precision = Precision::bf16;
+      layer.value_bf16 = keep<uint16_t>(arrays, "value_bf16", n_value);
+    } else {
+      layer.value = keep<float>(arrays, "value", n_value);
+    }
+    layer.bias = keep<float>(arrays, "bias", n_bias);
+    layer.n_features = n_features;
+    layer.n_parents = n_parent_chunks - 1;
+    layer.n_chunks = n_shift;
+    layer.n_children = n_bias;
+    require(n_parent_chunks >= 1 && n_chunk_children == n_shift + 1 && n_feature_ptr == n_shift + 1 &&
+                n_base == n_shift + 1 && n_bucket_ptr == n_shift + 1 && n_child == n_value,
+            "damaged search layer: array lengths");
+    require(layer.precision != Precision::int8 || n_step == n_bias, "damaged search layer: one step per child");
+    check_layer(layer, n_features_total, n_entry_ptr, n_child, n_buckets, n_threads);
+    return layer;
+  }
+
+  void add(nb::object array) { kept_.push_back(std::move(array)); }
+
+ private:
+  template <class T>
+  const T* keep(nb::dict layer, const char* name, int64_t& size) {
+    auto array = nb::cast<Array1<T>>(layer[name]);
+    size = static_cast<int64_t>(array.shape(0));
+    kept_.push_back(nb::object(layer[name]));
+    return array.data();
+  }
+
+  std::vector<nb::object> kept_;
+};
+
+// Weights of a layer of floats by child: indptr, indices, values.
+nb::tuple layer_weights_py(nb::dict arrays, int64_t n_features) {
+  LayerArrays kept;
+  const ChunkLayerView layer = kept.read(arrays, n_features, 1);
+  require(layer.precision == Precision::f32, "weights by child are those of a layer of floats");
+  ChildWeights found;
+  {
+    nb::gil_scoped_release nogil;
+    found = weights_by_child(layer);
+  }
+  return nb::make_tuple(to_numpy(std::move(found.indptr)), to_numpy(std::move(found.indices)),
+                        to_numpy(std::move(found.values)));
+}
+
 // Layers of a model with the arrays they borrow, ready to search from any number of Python threads.
 class BeamSearcher {
  public:
   BeamSearcher(nb::list layers, Array1<int32_t> transforms, Array1<int32_t> powers,
-               std::optional<Array1<int32_t>> label_of_leaf, int64_t n_features) {
+               std::optional<Array1<int32_t>> label_of_leaf, int64_t n_features, int n_threads) {
     require(layers.size() > 0, "a model needs at least one layer");
     require(transforms.shape(0) == layers.size() && powers.shape(0) == layers.size(), "one post-processor per layer");
     for (size_t t = 0; t < layers.size(); ++t) {
-      model_.layers.push_back(read_layer(nb::cast<nb::dict>(layers[t]), n_features));
+      model_.layers.push_back(kept_.read(nb::cast<nb::dict>(layers[t]), n_features, n_threads));
       const int32_t p = powers.data()[t];
       require(p >= 1 && p <= 16, "the power of a hinge lies between 1 and 16");
       model_.post.push_back({static_cast<Transform>(transforms.data()[t]), p});
@@ -163,7 +248,7 @@ class BeamSearcher {
     if (label_of_leaf) {
       require(static_cast<int64_t>(label_of_leaf->shape(0)) == model_.layers.back().n_children, "one label per leaf");
       model_.label_of_leaf = label_of_leaf->data();
-      kept_.push_back(nb::cast(*label_of_leaf));
+      kept_.add(nb::cast(*label_of_leaf));
     }
   }
 
@@ -217,51 +302,6 @@ class BeamSearcher {
         to_numpy(std::move(out), {static_cast<size_t>(queries.n()), static_cast<size_t>(layer.n_children)}));
   }
 
-  template <class T>
-  const T* keep(nb::dict layer, const char* name, int64_t& size) {
-    auto array = nb::cast<Array1<T>>(layer[name]);
-    size = static_cast<int64_t>(array.shape(0));
-    kept_.push_back(nb::object(layer[name]));
-    return array.data();
-  }
-
-  ChunkLayerView read_layer(nb::dict arrays, int64_t n_features) {
-    ChunkLayerView layer;
-    int64_t n_parent_chunks, n_chunk_children, n_feature_ptr, n_base, n_bucket_ptr, n_shift, n_buckets,
-        n_features_total, n_entry_ptr, n_child, n_value, n_bias, n_step = 0;
-    layer.parent_chunks = keep<int64_t>(arrays, "parent_chunks", n_parent_chunks);
-    layer.chunk_children = keep<int64_t>(arrays, "chunk_children", n_chunk_children);
-    layer.feature_ptr = keep<int64_t>(arrays, "feature_ptr", n_feature_ptr);
-    layer.entry_base = keep<int64_t>(arrays, "entry_base", n_base);
-    layer.bucket_ptr = keep<int64_t>(arrays, "bucket_ptr", n_bucket_ptr);
-    layer.bucket_shift = keep<uint8_t>(arrays, "bucket_shift", n_shift);
-    layer.buckets = keep<uint32_t>(arrays, "buckets", n_buckets);
-    layer.features = keep<int32_t>(arrays, "features", n_features_total);
-    layer.entry_ptr = keep<uint32_t>(arrays, "entry_ptr", n_entry_ptr);
-    layer.child = keep<uint16_t>(arrays, "child", n_child);
-    if (arrays.contains("value_int8")) {
-      layer.precision = Precision::int8;
-      layer.value_int8 = keep<int8_t>(arrays, "value_int8", n_value);
-      layer.step = keep<float>(arrays, "step", n_step);
-    } else if (arrays.contains("value_bf16")) {
-      layer.precision = Precision::bf16;
-      layer.value_bf16 = keep<uint16_t>(arrays, "value_bf16", n_value);
-    } else {
-      layer.value = keep<float>(arrays, "value", n_value);
-    }
-    layer.bias = keep<float>(arrays, "bias", n_bias);
-    layer.n_features = n_features;
-    layer.n_parents = n_parent_chunks - 1;
-    layer.n_chunks = n_shift;
-    layer.n_children = n_bias;
-    require(n_parent_chunks >= 1 && n_chunk_children == n_shift + 1 && n_feature_ptr == n_shift + 1 &&
-                n_base == n_shift + 1 && n_bucket_ptr == n_shift + 1 && n_child == n_value,
-            "damaged search layer: array lengths");
-    require(layer.precision != Precision::int8 || n_step == n_bias, "damaged search layer: one step per child");
-    check_layer(layer, n_features_total, n_entry_ptr, n_child, n_buckets);
-    return layer;
-  }
-
   nb::tuple search(const Queries& queries, int64_t k, const std::vector<int64_t>& beams, int n_threads,
                    nb::object filter) {
     require(k >= 1, "k must be at least 1");
@@ -300,7 +340,7 @@ class BeamSearcher {
   }
 
   SearchModel model_;
-  std::vector<nb::object> kept_;
+  LayerArrays kept_;
   std::once_flag indexed_;
   LeafIndex leaves_;  // for filters
   std::mutex mutex_;
@@ -312,18 +352,15 @@ class BeamSearcher {
 void bind_linear(nb::module_& m) {
   m.def(
       "unit_rows",
-      [](Array1<int64_t> indptr, Array1<float> values, int n_threads) {
+      [](Array1<int64_t> indptr, Array1<float> values, Mutable1<float> out, int n_threads) {
         require(indptr.shape(0) >= 1, "indptr needs at least one entry");
         const int64_t n_rows = static_cast<int64_t>(indptr.shape(0)) - 1;
-        require(indptr.data()[n_rows] <= static_cast<int64_t>(values.shape(0)), "indptr goes beyond the values");
-        std::vector<float> out(values.shape(0));
-        {
-          nb::gil_scoped_release nogil;
-          unit_rows(n_rows, indptr.data(), values.data(), n_threads, out.data());
-        }
-        return to_numpy(std::move(out));
+        require(indptr.data()[n_rows] <= static_cast<int64_t>(values.shape(0)) && out.shape(0) == values.shape(0),
+                "indptr goes beyond the values");
+        nb::gil_scoped_release nogil;
+        unit_rows(n_rows, indptr.data(), values.data(), n_threads, out.data());
       },
-      nb::arg("indptr"), nb::arg("values"), nb::arg("n_threads"));
+      nb::arg("indptr"), nb::arg("values"), nb::arg("out"), nb::arg("n_threads"));
   m.def("train_level", &train_level_py, nb::arg("indptr"), nb::arg("indices"), nb::arg("values"), nb::arg("n_cols"),
         nb::arg("parent_ptr"), nb::arg("parent_rows"), nb::arg("child_ptr"), nb::arg("positive_ptr"),
         nb::arg("positive_rows"), nb::arg("positive_sign").none(), nb::arg("positive_cost"), nb::arg("negative_cost"),
@@ -331,12 +368,17 @@ void bind_linear(nb::module_& m) {
         nb::arg("max_iter"), nb::arg("bias"), nb::arg("threshold"), nb::arg("seed"), nb::arg("batch_bytes"),
         nb::arg("n_threads"), nb::arg("progress").none(), nb::arg("regularize_bias") = true, nb::arg("l2") = 1.0f,
         nb::arg("l1") = 0.0f, nb::arg("smoothing") = 0.1f, nb::arg("start") = static_cast<int>(Start::mean_separating),
-        nb::arg("prune_budget").none() = nb::none(), nb::arg("first_child") = 0, nb::arg("from").none() = nb::none());
+        nb::arg("prune_budget").none() = nb::none(), nb::arg("first_child") = 0, nb::arg("from").none() = nb::none(),
+        nb::arg("known_row").none() = nb::none(), nb::arg("known_positive").none() = nb::none(),
+        nb::arg("room").none() = nb::none());
+  m.def("gathered_bytes", &gathered_bytes, nb::arg("n_rows"), nb::arg("nnz"));
+  m.def("numa_cpus", [](int n_threads) { return numa_nodes(n_threads).cpus(); }, nb::arg("n_threads"));
   m.def("build_layer", &build_layer_py);
+  m.def("layer_weights", &layer_weights_py);
   nb::class_<BeamSearcher>(m, "BeamSearcher")
-      .def(nb::init<nb::list, Array1<int32_t>, Array1<int32_t>, std::optional<Array1<int32_t>>, int64_t>(),
+      .def(nb::init<nb::list, Array1<int32_t>, Array1<int32_t>, std::optional<Array1<int32_t>>, int64_t, int>(),
            nb::arg("layers"), nb::arg("transforms"), nb::arg("powers"), nb::arg("label_of_leaf").none(),
-           nb::arg("n_features"))
+           nb::arg("n_features"), nb::arg("n_threads") = 1)
       .def("search_sparse", &BeamSearcher::search_sparse, nb::arg("indptr"), nb::arg("indices"), nb::arg("values"),
            nb::arg("n_cols"), nb::arg("k"), nb::arg("beams"), nb::arg("normalize"), nb::arg("n_threads"),
            nb::arg("filter").none() = nb::none())

@@ -89,9 +89,9 @@ class Ascent {
     out_.etas.assign(eta_.n_rows * k, 0.0f);
     places_.assign(eta_.n_rows * k, -1);
     std::vector<Gain> row;
-    for (int64_t i = 0; i < eta_.n_rows && run_.start != Start::kEmpty; ++i) {
+    for (int64_t i = 0; i < eta_.n_rows && run_.start != AscentStart::kEmpty; ++i) {
       row.clear();
-      if (run_.start == Start::kGiven) {
+      if (run_.start == AscentStart::kGiven) {
         for (int64_t s = 0; s < k && run_.given[i * k + s] >= 0; ++s) {
           const int32_t id = run_.given[i * k + s];
           const int64_t at = find(i, id);

@@ -52,12 +52,12 @@ struct AscentSettings {
   bool shuffle = true;            // visit rows in a fresh random order in every sweep
 };
 
-enum class Start { kGiven, kEmpty, kRandom };
+enum class AscentStart { kGiven, kEmpty, kRandom };
 
 struct AscentRun {
   uint64_t seed = 0;
   double precision_weight = 0.0;  // w
-  Start start = Start::kEmpty;
+  AscentStart start = AscentStart::kEmpty;
   const int32_t* given = nullptr;  // (n_rows, k), -1 in empty slots, for kGiven
 };
 

@@ -93,6 +93,30 @@ void build_layer(const CsrView& weights, const float* bias, int64_t n_parents, c
   join_chunks(chunks, weights.n_cols, layer);
 }
 
+ChildWeights weights_by_child(const ChunkLayerView& layer) {
+  ChildWeights out;
+  std::vector<int64_t>& next = out.indptr;  // two ahead while counting, one ahead while writing
+  next.assign(layer.n_children + 2, 0);
+  const int64_t n_entries = layer.entry_base[layer.n_chunks];
+  for (int64_t c = 0; c < layer.n_chunks; ++c)
+    for (int64_t e = layer.entry_base[c]; e < layer.entry_base[c + 1]; ++e)
+      ++next[layer.chunk_children[c] + layer.child[e] + 2];
+  for (int64_t child = 0; child < layer.n_children; ++child) next[child + 2] += next[child + 1];
+  out.indices.resize(n_entries);
+  out.values.resize(n_entries);
+  for (int64_t c = 0; c < layer.n_chunks; ++c) {
+    const uint32_t* entry_ptr = layer.entry_ptr + layer.feature_ptr[c] + c;
+    for (int64_t f = layer.feature_ptr[c]; f < layer.feature_ptr[c + 1]; ++f, ++entry_ptr)
+      for (int64_t e = layer.entry_base[c] + entry_ptr[0]; e < layer.entry_base[c] + entry_ptr[1]; ++e) {
+        const int64_t at = next[layer.chunk_children[c] + layer.child[e] + 1]++;
+        out.indices[at] = layer.features[f];
+        out.values[at] = layer.value[e];
+      }
+  }
+  next.pop_back();
+  return out;
+}
+
 namespace {
 
 void require(bool condition, const char* what) {
@@ -105,38 +129,54 @@ void require_offsets(const int64_t* offsets, int64_t n, int64_t end, const char*
   for (int64_t i = 0; i < n; ++i) require(offsets[i] <= offsets[i + 1], what);
 }
 
+// The loops below look at every value without branching, so that checking runs at the speed of memory.
+template <class T>
+bool never_falls(const T* offsets, int64_t n) {
+  bool ok = true;
+  for (int64_t i = 0; i < n; ++i) ok &= offsets[i] <= offsets[i + 1];
+  return ok;
+}
+
+template <class T>
+bool all_below(const T* values, int64_t n, T limit) {  // of unsigned values
+  bool ok = true;
+  for (int64_t i = 0; i < n; ++i) ok &= values[i] < limit;
+  return ok;
+}
+
+void check_chunk(const ChunkLayerView& layer, int64_t c) {
+  const int64_t n = layer.feature_ptr[c + 1] - layer.feature_ptr[c];
+  const int64_t width = layer.chunk_children[c + 1] - layer.chunk_children[c];
+  const int64_t total = layer.entry_base[c + 1] - layer.entry_base[c];
+  const int shift = layer.bucket_shift[c];
+  require(width <= kMaxChunk, "a chunk is too wide");
+  require(shift < 32 && layer.bucket_ptr[c + 1] - layer.bucket_ptr[c] == (layer.n_features >> shift) + 2,
+          "size of a directory");
+  const uint32_t* buckets = layer.buckets + layer.bucket_ptr[c];
+  const int64_t last = (layer.n_features >> shift) + 1;
+  require(buckets[0] == 0 && buckets[last] == n, "ends of a directory");
+  require(never_falls(buckets, last), "order of a directory");
+  const uint32_t* entry_ptr = layer.entry_ptr + layer.feature_ptr[c] + c;
+  require(entry_ptr[0] == 0 && entry_ptr[n] == total, "ends of the entry offsets");
+  require(never_falls(entry_ptr, n), "order of the entry offsets");
+  // Negative ids are large ones without their sign.
+  const auto* features = reinterpret_cast<const uint32_t*>(layer.features + layer.feature_ptr[c]);
+  require(all_below(features, n, static_cast<uint32_t>(layer.n_features)), "a feature is out of range");
+  require(all_below(layer.child + layer.entry_base[c], total, static_cast<uint16_t>(width)), "a child is out of range");
+}
+
 }  // namespace
 
 void check_layer(const ChunkLayerView& layer, int64_t n_features_total, int64_t n_entry_ptr, int64_t n_entries,
-                 int64_t n_buckets) {
+                 int64_t n_buckets, int n_threads) {
   require_offsets(layer.parent_chunks, layer.n_parents, layer.n_chunks, "chunks of parents");
   require_offsets(layer.chunk_children, layer.n_chunks, layer.n_children, "children of chunks");
   require_offsets(layer.feature_ptr, layer.n_chunks, n_features_total, "features of chunks");
   require_offsets(layer.entry_base, layer.n_chunks, n_entries, "entries of chunks");
   require_offsets(layer.bucket_ptr, layer.n_chunks, n_buckets, "buckets of chunks");
   require(n_entry_ptr == n_features_total + layer.n_chunks, "entry offsets");
-  for (int64_t c = 0; c < layer.n_chunks; ++c) {
-    const int64_t n = layer.feature_ptr[c + 1] - layer.feature_ptr[c];
-    const int64_t width = layer.chunk_children[c + 1] - layer.chunk_children[c];
-    const int64_t total = layer.entry_base[c + 1] - layer.entry_base[c];
-    const int shift = layer.bucket_shift[c];
-    require(width <= kMaxChunk, "a chunk is too wide");
-    require(shift < 32 && layer.bucket_ptr[c + 1] - layer.bucket_ptr[c] == (layer.n_features >> shift) + 2,
-            "size of a directory");
-    const uint32_t* buckets = layer.buckets + layer.bucket_ptr[c];
-    const int64_t last = (layer.n_features >> shift) + 1;
-    require(buckets[0] == 0 && buckets[last] == n, "ends of a directory");
-    for (int64_t b = 0; b < last; ++b) require(buckets[b] <= buckets[b + 1], "order of a directory");
-    const uint32_t* entry_ptr = layer.entry_ptr + layer.feature_ptr[c] + c;
-    require(entry_ptr[0] == 0 && entry_ptr[n] == total, "ends of the entry offsets");
-    for (int64_t f = 0; f < n; ++f) {
-      const int32_t feature = layer.features[layer.feature_ptr[c] + f];
-      require(feature >= 0 && feature < layer.n_features, "a feature is out of range");
-      require(entry_ptr[f] <= entry_ptr[f + 1], "order of the entry offsets");
-    }
-    for (int64_t e = layer.entry_base[c]; e < layer.entry_base[c + 1]; ++e)
-      require(layer.child[e] < width, "a child is out of range");
-  }
+  constexpr int64_t kSmall = 1 << 22;  // entries; done before a thread would have started
+  parallel_for(layer.n_chunks, n_entries < kSmall ? 1 : n_threads, [&](int64_t c, int) { check_chunk(layer, c); });
 }
 
 }  // namespace lt

@@ -78,8 +78,16 @@ void join_chunks(std::vector<Chunk>& chunks, int64_t n_features, ChunkLayer& lay
 void build_layer(const CsrView& weights, const float* bias, int64_t n_parents, const int64_t* child_ptr, int n_threads,
                  ChunkLayer& layer);
 
+// The other way round: weights by child, as CSR arrays, from a layer that has been checked and holds floats.
+struct ChildWeights {
+  std::vector<int64_t> indptr;  // (n_children + 1)
+  std::vector<int32_t> indices;
+  std::vector<float> values;
+};
+ChildWeights weights_by_child(const ChunkLayerView& layer);
+
 // Throws std::invalid_argument if the arrays of a view (read from a file, say) do not fit together.
 void check_layer(const ChunkLayerView& layer, int64_t n_features_total, int64_t n_entry_ptr, int64_t n_entries,
-                 int64_t n_buckets);
+                 int64_t n_buckets, int n_threads);
 
 }  // namespace lt

@@ -42,6 +42,40 @@ int64_t round_up(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
 int64_t dual_scratch(const LaneRows& rows) { return round_up(rows.n_rows * kLanes * 4) + round_up(rows.n_rows * 4); }
 
+// Dual variables of the rows that `weights` were trained on: at the optimum they follow from the margins, a = 2 C
+// max(0, 1 - y w.x) for the squared hinge, C or 0 for the hinge. What a row that has become positive did as a negative
+// is taken back.
+void recall(const LaneRows& rows, const LaneTargets& targets, const SolverParams& params, float* weights,
+            float* alpha) {
+  const bool squared = params.loss == Loss::squared_hinge;
+  const f32x16 zero = {}, one = splat(1);
+  float* bias_weights = weights + rows.n_features * int64_t{kLanes};
+  for (int64_t i = 0; i < rows.n_rows; ++i) {
+    if (!targets.known[i]) continue;
+    RowTarget target = row_target(targets, i);
+    if (targets.slot[i] >= 0) {
+      const i32x16 was_negative = load(targets.flipped + targets.slot[i] * int64_t{kLanes}) != zero;
+      const f32x16 cost = load(targets.negative_cost);
+      target.sign = was_negative ? splat(-1) : target.sign;
+      target.cost = was_negative ? (targets.row_weight ? cost * targets.row_weight[i] : cost) : target.cost;
+    }
+    const f32x16 z = dot<kLanes>(rows, i, weights, load(bias_weights) * params.bias);
+    const f32x16 slack = one - target.sign * z;
+    const f32x16 found = squared ? 2.0f * target.cost * slack : target.cost;
+    store(alpha + i * kLanes, slack > zero ? found : zero);
+  }
+  for (int64_t i = 0; i < rows.n_rows; ++i) {
+    if (!targets.known[i] || targets.slot[i] < 0) continue;
+    const i32x16 was_negative = load(targets.flipped + targets.slot[i] * int64_t{kLanes}) != zero;
+    const f32x16 a = load(alpha + i * kLanes);
+    const f32x16 back = was_negative ? a : zero;
+    if (!any(back != zero)) continue;
+    store(alpha + i * kLanes, a - back);
+    axpy<kLanes>(rows, i, back, weights);
+    store(bias_weights, load(bias_weights) + back * params.bias);
+  }
+}
+
 void solve_dual(const LaneRows& rows, const LaneTargets& targets, const SolverParams& params, uint64_t seed,
                 float* weights, void* memory, LaneStatus* status) {
   const float inf = std::numeric_limits<float>::infinity();
@@ -67,6 +101,7 @@ void solve_dual(const LaneRows& rows, const LaneTargets& targets, const SolverPa
   }
   float* bias_weights = weights + rows.n_features * int64_t{kLanes};
   const float bias = params.bias;
+  if (targets.known) recall(rows, targets, params, weights, scratch.alpha);
 
   int32_t* order = scratch.order;
   Rng rng{seed * 0x9E3779B97F4A7C15ull | 1};

@@ -41,6 +41,10 @@ struct LaneTargets {
   const float* cost = nullptr;    // (n_slots, 16): weight of this row in the loss of this label
   const float* negative_cost = nullptr;  // (16), 64-byte aligned: weight of the rows without a slot ...
   const float* row_weight = nullptr;     // (n_rows) or null: ... times this
+  // For weights that were trained before, on some of these rows: which rows (n_rows), and where in the tables the sign
+  // was -1 then (n_slots, 16; 1 there, else 0). Null: on none of them. Dual solver only.
+  const uint8_t* known = nullptr;
+  const float* flipped = nullptr;
 };
 
 struct SolverParams {

@@ -12,6 +12,7 @@
 #include <string>
 #include <utility>
 
+#include "kernels/numa.h"
 #include "kernels/pruning.h"
 
 namespace lt {
@@ -53,20 +54,54 @@ class Arena {
 // The rows of one parent, features renamed by falling frequency within the parent.
 struct NodeRows {
   std::vector<int64_t> indptr;
-  std::vector<int32_t> indices;
-  std::vector<float> values;
+  const int32_t* indices = nullptr;  // of the entries, in `own` or in memory that the caller lent
+  const float* values = nullptr;
+  std::unique_ptr<char[]> own;
   std::vector<float> sq_norms;
   std::vector<float> row_weight;    // empty, or (rows)
+  std::vector<uint8_t> known;       // empty, or (rows)
   std::vector<float> mean;          // primal only, (n_features): mean of the rows
   std::vector<float> weighted_sum;  // primal only, (n_features): sum of the rows times their weight
   std::vector<int32_t> original;    // (n_features): feature id of each local feature
+
+  int64_t nnz() const { return indptr.back(); }
+  static int64_t entry_bytes(int64_t nnz) { return nnz * static_cast<int64_t>(sizeof(int32_t) + sizeof(float)); }
+
+  // Puts the entries into `room` (null: memory of its own) and returns where they may be written.
+  std::pair<int32_t*, float*> place(int64_t nnz, char* room) {
+    if (!room) {
+      own.reset(new char[entry_bytes(nnz)]);
+      room = own.get();
+    }
+    auto* to_values = reinterpret_cast<float*>(room);
+    auto* to_indices = reinterpret_cast<int32_t*>(to_values + nnz);
+    indices = to_indices;
+    values = to_values;
+    return {to_indices, to_values};
+  }
+
+  // The same rows in memory that the calling thread is the first to touch.
+  NodeRows copy() const {
+    NodeRows out;
+    out.indptr = indptr;
+    const auto [to_indices, to_values] = out.place(nnz(), nullptr);
+    std::copy(indices, indices + nnz(), to_indices);
+    std::copy(values, values + nnz(), to_values);
+    out.sq_norms = sq_norms;
+    out.row_weight = row_weight;
+    out.known = known;
+    out.mean = mean;
+    out.weighted_sum = weighted_sum;
+    out.original = original;
+    return out;
+  }
 
   LaneRows view() const {
     return {static_cast<int64_t>(sq_norms.size()),
             static_cast<int64_t>(original.size()),
             indptr.data(),
-            indices.data(),
-            values.data(),
+            indices,
+            values,
             sq_norms.data(),
             mean.data(),
             weighted_sum.data()};
@@ -89,54 +124,78 @@ void sum_rows(NodeRows& node) {
   node.weighted_sum.assign(weighted.begin(), weighted.end());
 }
 
-// A worker's arrays over all features, kept between nodes; `count` is zero outside gather_rows.
-struct GatherScratch {
-  std::vector<int32_t> count, local;
-  std::vector<std::pair<int32_t, float>> entries;
+// Row of a node and value, in a column.
+struct Entry {
+  int32_t row;
+  float value;
 };
 
-void gather_rows(const LevelData& data, int64_t parent, GatherScratch& scratch, NodeRows& node) {
+// A worker's arrays, kept between nodes; `count` (one per feature of X) is zero outside gather_rows.
+struct GatherScratch {
+  std::vector<int32_t> count, local;
+  std::vector<uint64_t> keys;
+  std::vector<int64_t> next;
+  std::vector<Entry> columns;  // by local feature
+};
+
+// `room`: where the entries go and are brought into order, or null for other memory.
+void gather_rows(const LevelData& data, int64_t parent, char* room, GatherScratch& scratch, NodeRows& node) {
   const CsrView& X = data.X;
-  const int64_t begin = data.parent_ptr[parent], end = data.parent_ptr[parent + 1];
+  const int32_t* rows = data.parent_rows + data.parent_ptr[parent];
+  const int64_t n = data.parent_ptr[parent + 1] - data.parent_ptr[parent];
   scratch.count.resize(X.n_cols);
   scratch.local.resize(X.n_cols);
+  node.indptr.assign(1, 0);
+  node.indptr.reserve(n + 1);
+  for (int64_t i = 0; i < n; ++i) {
+    for (int64_t p = X.begin(rows[i]); p < X.end(rows[i]); ++p)
+      if (scratch.count[X.indices[p]]++ == 0) node.original.push_back(X.indices[p]);
+    node.indptr.push_back(node.indptr.back() + X.row_nnz(rows[i]));
+  }
+  // Falling frequency, then feature id, as one number each.
+  scratch.keys.clear();
+  for (int32_t f : node.original)
+    scratch.keys.push_back(static_cast<uint64_t>(~static_cast<uint32_t>(scratch.count[f])) << 32 |
+                           static_cast<uint32_t>(f));
+  std::sort(scratch.keys.begin(), scratch.keys.end());
+  scratch.next.resize(node.original.size());
   int64_t nnz = 0;
-  for (int64_t r = begin; r < end; ++r) {
-    const int64_t row = data.parent_rows[r];
-    nnz += X.row_nnz(row);
-    for (int64_t p = X.begin(row); p < X.end(row); ++p) {
-      const int32_t f = X.indices[p];
-      if (scratch.count[f]++ == 0) node.original.push_back(f);
+  for (size_t k = 0; k < scratch.keys.size(); ++k) {
+    const int32_t f = static_cast<int32_t>(scratch.keys[k] & 0xFFFFFFFFu);
+    node.original[k] = f;
+    scratch.local[f] = static_cast<int32_t>(k);
+    scratch.next[k] = nnz;
+    nnz += scratch.count[f];
+    scratch.count[f] = 0;
+  }
+  // Entries of a row lie by falling frequency of their feature: the solver prefetches the rare ones, at the end. To the
+  // columns and back is that order, without sorting any row.
+  Entry* columns = reinterpret_cast<Entry*>(room ? room + NodeRows::entry_bytes(nnz) : nullptr);
+  if (!columns) {
+    scratch.columns.resize(nnz);
+    columns = scratch.columns.data();
+  }
+  for (int64_t i = 0; i < n; ++i)
+    for (int64_t p = X.begin(rows[i]); p < X.end(rows[i]); ++p)
+      columns[scratch.next[scratch.local[X.indices[p]]]++] = {static_cast<int32_t>(i), X.values[p]};
+  const auto [to_indices, to_values] = node.place(nnz, room);
+  std::vector<int64_t>& next = node.indptr;  // moved on by one row while it is written to, and then back
+  int64_t at = 0;
+  for (size_t k = 0; k < scratch.keys.size(); ++k)
+    for (; at < scratch.next[k]; ++at) {
+      const int64_t to = next[columns[at].row]++;
+      to_indices[to] = static_cast<int32_t>(k);
+      to_values[to] = columns[at].value;
     }
-  }
-  std::sort(node.original.begin(), node.original.end(), [&](int32_t a, int32_t b) {
-    return scratch.count[a] != scratch.count[b] ? scratch.count[a] > scratch.count[b] : a < b;
-  });
-  for (size_t f = 0; f < node.original.size(); ++f) {
-    scratch.local[node.original[f]] = static_cast<int32_t>(f);
-    scratch.count[node.original[f]] = 0;
-  }
-  node.indptr.reserve(end - begin + 1);
-  node.indptr.push_back(0);
-  node.indices.reserve(nnz);
-  node.values.reserve(nnz);
-  node.sq_norms.reserve(end - begin);
-  for (int64_t r = begin; r < end; ++r) {
-    const int64_t row = data.parent_rows[r];
+  std::move_backward(next.begin(), next.end() - 1, next.end());
+  next[0] = 0;
+  node.sq_norms.reserve(n);
+  for (int64_t i = 0; i < n; ++i) {
     float sq_norm = 0;
-    // Entries by falling frequency of their feature: the solver prefetches the rare ones, at the end.
-    scratch.entries.clear();
-    for (int64_t p = X.begin(row); p < X.end(row); ++p)
-      scratch.entries.push_back({scratch.local[X.indices[p]], X.values[p]});
-    std::sort(scratch.entries.begin(), scratch.entries.end());
-    for (const auto& [feature, value] : scratch.entries) {
-      node.indices.push_back(feature);
-      node.values.push_back(value);
-      sq_norm += value * value;
-    }
-    node.indptr.push_back(static_cast<int64_t>(node.indices.size()));
+    for (int64_t p = node.indptr[i]; p < node.indptr[i + 1]; ++p) sq_norm += node.values[p] * node.values[p];
     node.sq_norms.push_back(sq_norm);
-    if (data.row_weight) node.row_weight.push_back(data.row_weight[row]);
+    if (data.row_weight) node.row_weight.push_back(data.row_weight[rows[i]]);
+    if (data.known_row) node.known.push_back(data.known_row[rows[i]]);
   }
 }
 
@@ -148,7 +207,7 @@ struct BlockWeights {
 };
 
 struct Worker {
-  Arena weights, solver, sign, cost;
+  Arena weights, solver, sign, cost, flipped;
   std::vector<int32_t> slot;
   GatherScratch gather;
 };
@@ -183,6 +242,8 @@ LaneTargets block_targets(const LevelData& data, int64_t parent, int64_t first, 
     }
   float* sign = worker.sign.floats(n_slots * kLanes);
   float* cost = worker.cost.floats(n_slots * kLanes);
+  float* flipped = data.known_positive ? worker.flipped.floats(n_slots * kLanes) : nullptr;
+  if (flipped) std::fill(flipped, flipped + n_slots * kLanes, 0.0f);
   std::fill(negative_cost, negative_cost + kLanes, 1.0f);
   for (int lane = 0; lane < n_lanes; ++lane) negative_cost[lane] = data.negative_cost[first + lane];
   for (int64_t i = 0; i < n_rows; ++i) {
@@ -199,8 +260,16 @@ LaneTargets block_targets(const LevelData& data, int64_t parent, int64_t first, 
       const int64_t slot = worker.slot[local_row(data.positive_rows[p])];
       sign[slot * kLanes + lane] = data.positive_sign ? data.positive_sign[p] : 1.0f;
       cost[slot * kLanes + lane] = data.positive_cost[p];
+      if (flipped) flipped[slot * kLanes + lane] = data.known_positive[p] ? 0.0f : 1.0f;
     }
-  return {n_lanes, worker.slot.data(), sign, cost, negative_cost, data.row_weight ? node.row_weight.data() : nullptr};
+  return {n_lanes,
+          worker.slot.data(),
+          sign,
+          cost,
+          negative_cost,
+          data.row_weight ? node.row_weight.data() : nullptr,
+          data.known_row ? node.known.data() : nullptr,
+          flipped};
 }
 
 // Adds `factor` times the starting point of the block to its weights. Features that none of the rows has do not matter.
@@ -300,6 +369,43 @@ struct Block {
   int n_lanes;
 };
 
+// The gathered rows of a batch of parents, near every worker: a worker on another NUMA node than the one that gathered
+// a parent's rows makes a copy for its node when it first needs them.
+class Batch {
+ public:
+  Batch(const NumaNodes& numa, int64_t n_parents, bool copy)
+      : numa_(numa), copy_(copy && numa.size() > 1), rows_(n_parents), home_(n_parents, 0) {
+    if (!copy_) return;
+    copies_.resize(n_parents * numa.size());
+    made_ = std::make_unique<std::once_flag[]>(copies_.size());
+  }
+
+  NodeRows& gathered_by(int worker, int64_t parent) {
+    home_[parent] = numa_.of_worker(worker);
+    return rows_[parent];
+  }
+
+  const NodeRows& rows(int64_t parent) const { return rows_[parent]; }
+
+  const NodeRows& near(int worker, int64_t parent, std::atomic<int64_t>& n_copies) {
+    const int node = numa_.of_worker(worker);
+    if (!copy_ || node == home_[parent]) return rows_[parent];
+    const int64_t at = parent * numa_.size() + node;
+    std::call_once(made_[at], [&] {
+      copies_[at] = rows_[parent].copy();
+      ++n_copies;
+    });
+    return copies_[at];
+  }
+
+ private:
+  const NumaNodes& numa_;
+  bool copy_;
+  std::vector<NodeRows> rows_, copies_;  // (n_parents), (n_parents, NUMA nodes)
+  std::vector<int> home_;                // (n_parents): the NUMA node that gathered
+  std::unique_ptr<std::once_flag[]> made_;
+};
+
 }  // namespace
 
 bool train_level(const LevelData& data, const LevelParams& params, int n_threads, ChunkLayer& layer,
@@ -310,28 +416,36 @@ bool train_level(const LevelData& data, const LevelParams& params, int n_threads
   layer.bias.assign(n_children, 0.0f);
   std::vector<Chunk> chunks(n_chunks);
   std::vector<Worker> workers(std::max(n_threads, 1));
-  std::atomic<int64_t> unconverged{0}, iterations{0};
+  std::atomic<int64_t> unconverged{0}, iterations{0}, copies{0};
   int64_t children_done = 0;
+  const NumaNodes numa = numa_nodes(n_threads);
+  const WorkerStart pin = numa.size() > 1 ? WorkerStart([&](int worker) { numa.pin(worker); }) : WorkerStart();
+  const int64_t batch_bytes = params.batch_bytes / numa.size();  // what copies leave
 
   for (int64_t batch_begin = 0; batch_begin < data.n_parents;) {
     int64_t batch_end = batch_begin, bytes = 0;
     while (batch_end < data.n_parents) {
-      int64_t node_bytes = 0;
+      int64_t node_nnz = 0;
       for (int64_t r = data.parent_ptr[batch_end]; r < data.parent_ptr[batch_end + 1]; ++r)
-        node_bytes += 8 * data.X.row_nnz(data.parent_rows[r]) + 16;
-      if (batch_end > batch_begin && bytes + node_bytes > params.batch_bytes) break;
+        node_nnz += data.X.row_nnz(data.parent_rows[r]);
+      const int64_t node_bytes = gathered_bytes(data.parent_ptr[batch_end + 1] - data.parent_ptr[batch_end], node_nnz);
+      if (batch_end > batch_begin && bytes + node_bytes > batch_bytes) break;
       bytes += node_bytes;
       ++batch_end;
     }
 
-    std::vector<NodeRows> nodes(batch_end - batch_begin);
+    // A parent whose rows are more than a batch is alone in it, and is not copied either.
+    const bool large = bytes > batch_bytes;
+    char* room = large && bytes <= params.room_bytes ? params.room : nullptr;
+    Batch batch(numa, batch_end - batch_begin, !large);
     if (!parallel_for(
             batch_end - batch_begin, n_threads,
             [&](int64_t t, int worker) {
-              gather_rows(data, batch_begin + t, workers[worker].gather, nodes[t]);
-              if (!params.dual) sum_rows(nodes[t]);
+              NodeRows& node = batch.gathered_by(worker, t);
+              gather_rows(data, batch_begin + t, room, workers[worker].gather, node);
+              if (!params.dual) sum_rows(node);
             },
-            poll))
+            poll, pin))
       return false;
 
     std::vector<Block> blocks;
@@ -356,8 +470,9 @@ bool train_level(const LevelData& data, const LevelParams& params, int n_threads
             [&](int64_t t, int worker) {
               const Block& block = blocks[t];
               LaneStatus status;
-              solve_block(data, params, block.parent, block.first, block.n_lanes, nodes[block.parent - batch_begin],
-                          workers[worker], solved[t], layer.bias.data(), status);
+              solve_block(data, params, block.parent, block.first, block.n_lanes,
+                          batch.near(worker, block.parent - batch_begin, copies), workers[worker], solved[t],
+                          layer.bias.data(), status);
               int64_t missed = 0, passes = 0;
               for (int lane = 0; lane < block.n_lanes; ++lane) {
                 missed += !status.converged[lane];
@@ -366,13 +481,13 @@ bool train_level(const LevelData& data, const LevelParams& params, int n_threads
               unconverged += missed;
               iterations += passes;
             },
-            level_poll))
+            level_poll, pin))
       return false;
 
     if (!parallel_for(
             last_chunk - first_chunk, n_threads,
             [&](int64_t t, int) {
-              build_chunk(nodes[chunk_parent[t] - batch_begin], solved.begin() + chunk_blocks[t],
+              build_chunk(batch.rows(chunk_parent[t] - batch_begin), solved.begin() + chunk_blocks[t],
                           chunk_blocks[t + 1] - chunk_blocks[t], chunks[first_chunk + t]);
             },
             poll))
@@ -383,6 +498,7 @@ bool train_level(const LevelData& data, const LevelParams& params, int n_threads
   join_chunks(chunks, data.X.n_cols, layer);
   report.unconverged = unconverged;
   report.iterations = iterations;
+  report.copies = copies;
   return true;
 }
 

@@ -4,7 +4,9 @@
 //   1. gather the rows of a parent and rename its features in order of falling frequency (once per parent);
 //   2. solve its children 16 at a time (the unit of work: parent x block of 16 siblings);
 //   3. prune, and turn the blocks into chunks for search.
-// Parents are taken in batches whose gathered rows fit into `batch_bytes`.
+// Parents are taken in batches whose gathered rows fit into `batch_bytes`. On a machine with several NUMA nodes,
+// threads are pinned to them in turn and gathered rows are copied to each node that solves with them; the copies share
+// `batch_bytes`, and a parent whose rows are more than that is not copied. The bits do not depend on any of this.
 #pragma once
 
 #include <cstdint>
@@ -32,6 +34,10 @@ struct LevelData {
   // The layer then holds the differences from it. Dual solver only.
   const CsrView* start = nullptr;
   const float* start_bias = nullptr;  // (n_children), times the constant feature
+  // Rows (n) that the start was trained on, and which positives (per positive) it had then: their dual variables are
+  // read off the start, and training goes on from there. Both or neither.
+  const uint8_t* known_row = nullptr;
+  const uint8_t* known_positive = nullptr;
 };
 
 struct LevelParams {
@@ -42,11 +48,19 @@ struct LevelParams {
   uint64_t seed = 0;
   int64_t first_child = 0;  // number of child 0 in the whole level, when only a part of it is trained
   int64_t batch_bytes = int64_t{1} << 30;
+  // Where the rows of a parent go that are more than a batch: memory that the caller lends, say of a mapped file. Too
+  // small or null: they go to memory of the kernel's own.
+  char* room = nullptr;  // aligned to 4 bytes
+  int64_t room_bytes = 0;
 };
+
+// Bytes that gathered rows take in a batch, or in the room above: the entries twice, while they are brought into order.
+inline int64_t gathered_bytes(int64_t n_rows, int64_t nnz) { return 16 * nnz + 16 * n_rows; }
 
 struct LevelReport {
   int64_t unconverged = 0;  // children that hit max_iter
   int64_t iterations = 0;   // summed over children
+  int64_t copies = 0;       // of the rows of a parent, for another NUMA node
 };
 
 // Returns false if poll asked to stop (the layer is then unusable).

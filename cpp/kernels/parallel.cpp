@@ -17,7 +17,8 @@ int resolve_threads(int n_jobs) {
   return std::max(1, cores + 1 + n_jobs);
 }
 
-bool parallel_for(int64_t n_tasks, int n_threads, const std::function<void(int64_t, int)>& task, const Poll& poll) {
+bool parallel_for(int64_t n_tasks, int n_threads, const std::function<void(int64_t, int)>& task, const Poll& poll,
+                  const WorkerStart& start) {
   if (n_tasks <= 0) return true;
   if (n_tasks == 1 || (n_threads <= 1 && !poll)) {
     for (int64_t i = 0; i < n_tasks; ++i) task(i, 0);
@@ -57,7 +58,10 @@ bool parallel_for(int64_t n_tasks, int n_threads, const std::function<void(int64
       ++running;
     }
     try {
-      threads.emplace_back(work, worker);
+      threads.emplace_back([&, worker] {
+        if (start) start(worker);
+        work(worker);
+      });
     } catch (const std::system_error&) {  // the machine refuses another thread: go on with those there are
       std::lock_guard lock(mutex);
       --running;

@@ -19,13 +19,16 @@ namespace lt {
 // parallel_for returns false.
 using Poll = std::function<bool(int64_t done, int64_t total)>;
 
+// Called by every thread that is started, before its first task; not by a calling thread that works itself.
+using WorkerStart = std::function<void(int worker)>;
+
 // Resolves n_jobs as scikit-learn does: positive is a count, -1 all cores, -2 all but one; 0 is refused by the caller.
 int resolve_threads(int n_jobs);
 
 // Runs task(index, worker) for every index. The first exception a task throws is thrown again here after all workers
 // have stopped. Returns false if poll asked to stop.
 bool parallel_for(int64_t n_tasks, int n_threads, const std::function<void(int64_t task, int worker)>& task,
-                  const Poll& poll = {});
+                  const Poll& poll = {}, const WorkerStart& start = {});
 
 // Cuts n items into blocks of at most `grain` and runs body(begin, end, worker) for each block.
 bool parallel_blocks(int64_t n, int64_t grain, int n_threads,

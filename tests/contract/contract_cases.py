@@ -39,6 +39,10 @@ WITH_TORCH = [
 CASES = [
     Case("OneVsAll", lt.OneVsAll),
     Case("XRLinear", lambda **p: lt.XRLinear(**{"tree": lt.LabelTree(leaf=4, branching=2), **p})),
+    Case(
+        "OneVsAll(missing labels)",
+        lambda **p: lt.OneVsAll(**{"missing_labels": lt.JainPropensity(), **p}),
+    ),
     Case("Ensemble", lambda **p: lt.Ensemble(models=[lt.OneVsAll(), lt.NearestNeighbors()], **p)),
     Case("MACH", lambda **p: lt.MACH(**{"estimator": "linear", **p})),
     Case(

@@ -55,7 +55,10 @@ def environment() -> dict[str, str]:
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_kill_9_at_random_moments(tmp_path: Path, strategy: str) -> None:
-    """Fifteen real kills a strategy, each in the middle of a busy process that only saves."""
+    """Fifteen real kills a strategy, each in the middle of a busy process that only saves.
+
+    ``LONGTAIL_KILLS`` sets another number.
+    """
     rng = random.Random(strategy)
     nursery = subprocess.Popen(
         [sys.executable, str(Path(__file__).with_name("saver.py"))],
@@ -69,7 +72,7 @@ def test_kill_9_at_random_moments(tmp_path: Path, strategy: str) -> None:
     save(path, small_state(0))
     last, seen = 0, set()
     try:
-        for _ in range(15):
+        for _ in range(int(os.environ.get("LONGTAIL_KILLS", "15"))):
             nursery.stdin.write(f"{path} {strategy} {last}\n")
             nursery.stdin.flush()
             child = int(nursery.stdout.readline())

@@ -39,7 +39,7 @@ def solve(
     n_threads: int = 1,
     **options: Any,
 ) -> Solved:
-    """The native solver on all rows. ``Y`` (n, L): targets in [-1, 1], 0 stands for -1."""
+    """The native solver on all rows. ``Y`` (n, L): targets from -1 on, 0 stands for -1."""
     rows = sp.csr_matrix(X, dtype=np.float32)
     targets = sp.csc_matrix(Y.astype(np.float32))
     n, n_labels = targets.shape
@@ -47,7 +47,7 @@ def solve(
     if row_weight is not None:
         row_weight = row_weight.astype(np.float32)
         cost *= row_weight[targets.indices]
-    arrays, unconverged, iterations = core.train_level(
+    arrays, about = core.train_level(
         *csr_args(rows),
         np.array([0, n], np.int64),
         np.arange(n, dtype=np.int32),
@@ -70,7 +70,7 @@ def solve(
     weights = Layer(arrays).to_csr(rows.shape[1]).toarray().astype(np.float64)
     if bias:
         weights[:, -1] /= bias
-    return Solved(weights, unconverged, iterations)
+    return Solved(weights, about["unconverged"], about["iterations"])
 
 
 @dataclass

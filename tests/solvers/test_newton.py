@@ -149,6 +149,20 @@ def test_soft_targets(regularize_bias: bool) -> None:
         np.testing.assert_allclose(weights[label], optimum(problem), atol=2e-3)
 
 
+@pytest.mark.parametrize("start", ["zero", "mean_separating"])
+def test_targets_beyond_one(start: str) -> None:
+    """As corrections for missing labels make them: the objective falls below 0, and is convex."""
+    X, Y = small(10)
+    sign = np.where(Y, 9.0, 0)  # five times the label, minus four times its absence
+    done = solve(X, sign, loss="logistic", tolerance=1e-5, start=start)
+    assert done.unconverged == 0
+    for label in range(3):
+        problem = Problem(with_bias(X), np.where(Y[:, label], 9.0, -1), loss="logistic")
+        best = optimum(problem)
+        assert problem.value(best) < 0
+        np.testing.assert_allclose(done.weights[label], best, atol=5e-3)
+
+
 @pytest.mark.parametrize("loss", SMOOTH)
 def test_it_ends_as_soon_as_the_gradient_is_small_and_not_before(loss: str) -> None:
     X, Y = small(9, n=80, n_labels=1)

@@ -160,8 +160,11 @@ def test_the_core_refuses_what_it_cannot_do(options: dict[str, Any], message: st
 def test_soft_targets_need_the_logistic_loss() -> None:
     with pytest.raises(ValueError, match="soft targets need the logistic loss"):
         solve(np.eye(3), np.eye(3) * 0.5)
-    with pytest.raises(ValueError, match="between -1 and 1"):
-        solve(np.eye(3), np.eye(3) * 1.5, loss="logistic")
+    with pytest.raises(ValueError, match="soft targets need the logistic loss"):
+        solve(np.eye(3), np.eye(3) * 1.5)
+    for target in (-1.5, np.inf, np.nan):
+        with pytest.raises(ValueError, match="finite and at least -1"):
+            solve(np.eye(3), np.where(np.eye(3) > 0, target, 0), loss="logistic")
 
 
 @pytest.mark.parametrize(

@@ -85,8 +85,9 @@ class Surrogate:
     def __call__(self, scores: Tensor, Y: Tensor, propensity: Tensor | None = None) -> Tensor:
         _check(scores, Y, propensity)
         p = np.ones(Y.shape[1]) if propensity is None else propensity.double().cpu().numpy()
-        options = {"balance": self.balance, "beta": self.beta, "mean_one": self.mean_one}
-        weights = losses.surrogate_weights(p, self.counts, **options)
+        weights = losses.surrogate_weights(
+            p, self.counts, balance=self.balance, beta=self.beta, mean_one=self.mean_one
+        )
         weight = torch.as_tensor(weights, dtype=scores.dtype, device=scores.device)
         y = Y.to(scores.dtype)
         return _sum_over_labels(self.base, scores, weight * y, 1 - y)

@@ -12,6 +12,7 @@ from longtail.base import Ranker
 from longtail.calibrate.ranker import ProbabilityRanker
 from longtail.data.label_filter import LabelFilter
 from longtail.data.topk import TopK
+from longtail.data.vocabulary import Vocabulary
 from longtail.ensemble.combine import RULES, combine
 from longtail.exceptions import ModelFormatError
 from longtail.models import from_state
@@ -80,23 +81,46 @@ class Ensemble(ProbabilityRanker):
     @property
     def add_labels(self) -> Callable[..., Ensemble]:
         """``add_labels`` of every member; only where all of them have it."""
-        return self._on_members("add_labels")
+        on_all = self._on_members("add_labels")
+
+        def add(*args: Any, names: Sequence[str] | None = None, **how: Any) -> Ensemble:
+            known = self.label_names_
+            if (names is None) != (known is None):
+                raise ValueError("either all labels have names or none: names are missing")
+            longer = None if known is None else Vocabulary([*known, *(names or ())])
+            return on_all(longer, *args, **how)
+
+        return add
 
     @property
     def remove_labels(self) -> Callable[..., Ensemble]:
         """``remove_labels`` of every member; only where all of them have it."""
-        return self._on_members("remove_labels")
+        on_all = self._on_members("remove_labels")
+
+        def remove(labels: Any) -> Ensemble:
+            known, gone = self.label_names_, {int(label) for label in labels}
+            left = None
+            if known is not None:
+                left = Vocabulary([name for i, name in enumerate(known) if i not in gone])
+            return on_all(left, labels)
+
+        return remove
 
     def _on_members(self, name: str) -> Callable[..., Ensemble]:
+        """Calls a method of every member, and then takes over the names that labels have."""
         self._check_fitted()
         for model in self.members_:
             if not hasattr(model, name):
                 raise AttributeError(f"a member of this ensemble has no {name}: {model!r}")
 
-        def on_all(*args: Any, **how: Any) -> Ensemble:
+        def on_all(names: Vocabulary | None, *args: Any, **how: Any) -> Ensemble:
             changed = [getattr(copy.copy(model), name)(*args, **how) for model in self.members_]
+            if names is not None and len(names) != changed[0].n_labels_:
+                raise ValueError(
+                    f"names must be one per new label ({changed[0].n_labels_ - self.n_labels_})"
+                )
             self.members_ = changed  # all of them or, after an error, none
-            self.n_labels_ = changed[0].n_labels_
+            self.n_labels_, self.label_names_ = changed[0].n_labels_, names
             return self
 
         return on_all

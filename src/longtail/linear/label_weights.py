@@ -35,7 +35,12 @@ class LabelWeights:
         """
         if level + 1 == len(tree.level_sizes_):
             return self.positive[tree.label_of_leaf_], self.negative[tree.label_of_leaf_], None
-        nodes, n_nodes = tree.ancestors(level), tree.level_sizes_[level]
+        return self.of_nodes(tree.ancestors(level), tree.level_sizes_[level], Y)
+
+    def of_nodes(
+        self, nodes: np.ndarray, n_nodes: int, Y: sp.csr_matrix
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """The same for inner nodes, given the node above each label."""
         negative = node_means(nodes, n_nodes, self.negative)
         if (self.positive == self.positive[0]).all():
             return np.full(n_nodes, self.positive[0]), negative, None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import scipy.sparse as sp
 from longtail import persist
 from longtail._native import core, csr_args
 from longtail.exceptions import ModelFormatError
+from longtail.features.mapped_rows import scratch_array
 
 __all__ = ["PRECISIONS", "Layer"]
 
@@ -33,6 +35,7 @@ PRECISIONS: dict[str, dict[str, Any]] = {
     "bf16": {"value_bf16": np.uint16},
     "int8": {"value_int8": np.int8, "step": np.float32},
 }
+_LARGE = 1 << 20  # bytes of an array that is worth a file
 _OFFSETS = ("chunk_children", "feature_ptr", "entry_base", "bucket_ptr")
 
 
@@ -102,18 +105,9 @@ class Layer:
 
     def weights(self, n_features: int) -> sp.csr_matrix:
         """CSR (n_children, n_features) float32, without the biases."""
-        rows, columns, values = [], [], []
-        for chunk, first in enumerate(self.arrays["chunk_children"][:-1]):
-            feature, child, value = self.chunk_entries(chunk)
-            rows.append(child.astype(np.int32) + np.int32(first))
-            columns.append(feature)
-            values.append(value)
-        joined = [
-            np.concatenate(part) if part else np.zeros(0, dtype)
-            for part, dtype in ((rows, np.int32), (columns, np.int32), (values, np.float32))
-        ]
-        shape = (self.n_children, n_features)
-        return sp.coo_matrix((joined[2], (joined[0], joined[1])), shape=shape).tocsr()
+        floats = self.with_precision("float32")
+        indptr, indices, values = core.layer_weights(floats.arrays, n_features)
+        return sp.csr_matrix((values, indices, indptr), shape=(self.n_children, n_features))
 
     def to_csr(self, n_features: int) -> sp.csr_matrix:
         """Weights as a CSR matrix (n_children, n_features + 1); the last column is the bias."""
@@ -152,11 +146,30 @@ class Layer:
             raise ValueError(f"precision must be one of {', '.join(PRECISIONS)}, got {precision!r}")
         return Layer(arrays)
 
+    def spilled(self, folder: str | os.PathLike[str] | None) -> Layer:
+        """The same layer with its large arrays in a temporary file in ``folder``."""
+        large = [name for name, array in self.arrays.items() if array.nbytes >= _LARGE]
+        ends = np.cumsum([0, *(-(-self.arrays[name].nbytes // 64) * 64 for name in large)])
+        file = scratch_array(int(ends[-1]), np.uint8, folder)
+        arrays = dict(self.arrays)
+        for name, begin in zip(large, ends, strict=False):
+            array = arrays[name]
+            arrays[name] = file[begin : begin + array.nbytes].view(array.dtype)
+            arrays[name][:] = array
+        return Layer(arrays)
+
     @classmethod
-    def join(cls, layers: list[Layer], child_ptr: np.ndarray) -> Layer:
+    def join(
+        cls,
+        layers: list[Layer],
+        child_ptr: np.ndarray,
+        *,
+        spill: bool = False,
+        folder: str | os.PathLike[str] | None = None,
+    ) -> Layer:
         """Layers of consecutive ranges of children as one, whose parents have ``child_ptr``.
 
-        Takes the arrays out of ``layers``.
+        Takes the arrays out of ``layers``. ``spill``: large arrays go to temporary files.
         """
         if len(layers) == 1:
             return layers[0]
@@ -168,7 +181,7 @@ class Layer:
             if name in _OFFSETS:  # each begins with 0 and ends with the length of what it cuts
                 ends = np.cumsum([0, *(piece[-1] for piece in pieces)])
                 pieces = [piece[min(i, 1) :] + ends[i] for i, piece in enumerate(pieces)]
-            arrays[name] = np.concatenate(pieces)
+            arrays[name] = _joined(pieces, folder) if spill else np.concatenate(pieces)
         chunks = np.searchsorted(arrays["chunk_children"], child_ptr)
         arrays["parent_chunks"] = chunks.astype(np.int64)
         return cls(arrays)
@@ -192,3 +205,20 @@ class Layer:
 
     def native(self) -> dict[str, Any]:
         return self.arrays
+
+
+def _joined(pieces: list[np.ndarray], folder: str | os.PathLike[str] | None) -> np.ndarray:
+    """Arrays one after the other, in a temporary file if they are large together.
+
+    Empties ``pieces`` as it goes.
+    """
+    size = sum(len(piece) for piece in pieces)
+    if size * pieces[0].itemsize < _LARGE:
+        return np.concatenate(pieces)
+    out = scratch_array(size, pieces[0].dtype, folder)
+    at = 0
+    while pieces:
+        piece = pieces.pop(0)
+        out[at : at + len(piece)] = piece
+        at += len(piece)
+    return out

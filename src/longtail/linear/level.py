@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail._native import core, csr_args
+from longtail.features.mapped_rows import is_mapped, scratch_array
 from longtail.linear.layer import Layer
 from longtail.solvers import SolverOptions
 
@@ -29,7 +31,9 @@ class LevelProblem:
     ``positive_cost`` and ``negative_cost``: a number, or one per child;
     ``row_weight``: optional (n,) weight of every row;
     ``start``: optional weights (K_t, d) and biases that training begins with and is pulled to; the
-    layer then holds the differences from them. Dual solver only.
+    layer then holds the differences from them. Dual solver only;
+    ``known``: optional (n,) rows and (positives,) positives, bool, that the start was trained on:
+    training then goes on where that one ended, instead of counting those rows twice.
     """
 
     parents: sp.csc_matrix
@@ -40,6 +44,7 @@ class LevelProblem:
     negative_cost: Any = 1.0
     row_weight: np.ndarray | None = None
     start: tuple[sp.csr_matrix, np.ndarray] | None = None
+    known: tuple[np.ndarray, np.ndarray] | None = None
 
 
 def all_rows(n: int) -> sp.csc_matrix:
@@ -56,25 +61,30 @@ def train_level(
     n_threads: int,
     first_child: int = 0,
     batch_bytes: int = 1 << 30,
+    folder: str | os.PathLike[str] | None = None,
     progress: Progress = None,
 ) -> Layer:
     """Solves every binary problem of a level; see ``cpp/kernels/level_training.h``.
 
-    Hinge-like losses know no soft target: there a label value in (0, 1) is a positive that costs
-    that much less, unless ``relevance`` says what it costs. The logistic loss takes it as a
-    probability.
+    Graded labels: hinge-like losses know no soft target, so a label value t in (0, 1) is a positive
+    that costs t times as much, unless ``relevance`` says what it costs. To the logistic loss it is
+    t positives and 1 - t negatives, each at its own cost; there t may exceed 1, as corrections for
+    missing labels make it, while the two together cost more than nothing.
+
+    Where ``X`` is mapped from a file, rows gathered for a parent go to a temporary file in
+    ``folder`` if they are more than ``batch_bytes``.
     """
     Y = problem.positives
     n_children = Y.shape[1]
     sizes = np.diff(Y.indptr)
     cost = np.repeat(_per_child(problem.positive_cost, n_children, "positive_cost"), sizes)
+    against = _per_child(problem.negative_cost, n_children, "negative_cost")
+    sign = None
+    if options.loss == "logistic" and (Y.data != 1).any():
+        cost, sign = _soft(Y.data, cost, np.repeat(against, sizes))
     if problem.relevance is not None:
         cost = cost * problem.relevance
-    sign = None
-    if options.loss == "logistic":
-        if (Y.data != 1).any():
-            sign = (2 * Y.data - 1).astype(np.float32)
-    elif problem.relevance is None:
+    elif options.loss != "logistic":
         cost = cost * Y.data
     row_weight = None
     if problem.row_weight is not None:
@@ -86,7 +96,8 @@ def train_level(
     if problem.start is not None:
         begin, bias = problem.start
         start = (*csr_args(begin)[:3], np.ascontiguousarray(bias, np.float32))
-    arrays, _, _ = core.train_level(
+    rows, positives = problem.known or (None, None)
+    arrays, _ = core.train_level(
         *csr_args(X),
         _int64(problem.parents.indptr),
         _int32(problem.parents.indices),
@@ -95,17 +106,53 @@ def train_level(
         _int32(Y.indices),
         sign,
         np.ascontiguousarray(cost, dtype=np.float32),
-        _per_child(problem.negative_cost, n_children, "negative_cost"),
+        against,
         row_weight,
         **options.native(),
         seed=seed,
         first_child=first_child,
         **{"from": start},
+        known_row=None if rows is None else rows.astype(np.uint8),
+        known_positive=None if positives is None else positives.astype(np.uint8),
+        room=_room(X, problem.parents, batch_bytes, folder),
         batch_bytes=batch_bytes,
         n_threads=n_threads,
         progress=progress,
     )
     return Layer(arrays)
+
+
+def _soft(
+    target: np.ndarray, positive: np.ndarray, negative: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Cost and sign of ``positive t l(s, 1) + negative (1 - t) l(s, 0)`` as one logistic term."""
+    plus = positive.astype(np.float64) * target
+    cost = plus + negative * (1.0 - target.astype(np.float64))
+    if (cost < 0).any():
+        at = int(np.argmin(cost))
+        raise ValueError(
+            f"a corrected label (target {target[at]:g}) at a positive cost of {positive[at]:g} and "
+            f"a negative cost of {negative[at]:g} is not convex: raise positive_weight to "
+            "negative_weight, or use correction='surrogate'"
+        )
+    sign = np.divide(2.0 * plus, cost, out=np.full_like(cost, 2.0), where=cost > 0) - 1.0
+    return cost, sign.astype(np.float32)
+
+
+def _room(
+    X: sp.csr_matrix, parents: sp.csc_matrix, batch_bytes: int, folder: Any
+) -> np.ndarray | None:
+    """A file for the rows of the largest parent, where memory is not the place for them."""
+    if not is_mapped(X.data) or X.nnz == 0:
+        return None
+    before = np.concatenate([[0], np.cumsum(np.diff(X.indptr)[parents.indices], dtype=np.int64)])
+    entries = np.diff(before[parents.indptr])
+    rows = np.diff(parents.indptr)
+    needed = max(
+        (core.gathered_bytes(int(n), int(nnz)) for n, nnz in zip(rows, entries, strict=True)),
+        default=0,
+    )
+    return scratch_array(needed, np.uint8, folder) if needed > batch_bytes else None
 
 
 def check_cost(C: Any) -> None:

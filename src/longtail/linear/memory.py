@@ -1,13 +1,19 @@
 """How training keeps to a ``memory_limit``.
 
 What is in memory when ``fit`` begins (the interpreter, X, Y) is given; on top come the rows scaled
-to unit length, the labels of each level, the features that labels are clustered by, and the model.
+to unit length, the labels of each level, and the features that labels are clustered by. Finished
+parts of the model are written to temporary files, which the model maps (in the folder of the
+checkpoint, or in the system's place for such files: ``TMPDIR``).
 What is left is shared out: label features may be cut to their largest entries, and rows are
 gathered for as many tree nodes at a time as fit.
+
+Rows that are mapped from a file (``load_matrix``) count for nothing: the system drops such pages
+when memory is wanted elsewhere, and the scaled rows are a file as well.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import resource
 import sys
@@ -15,6 +21,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import scipy.sparse as sp
+
+from longtail._native import core
+from longtail.features.mapped_rows import is_mapped
 
 __all__ = ["MemoryPlan", "as_bytes", "plan_memory", "resident_bytes"]
 
@@ -48,11 +57,15 @@ def as_bytes(limit: int | float | str) -> int:
     return int(limit)
 
 
-def resident_bytes() -> int:
-    """Memory this process occupies now; at most, where the system does not tell."""
+def resident_bytes(mapped: int = 0) -> int:
+    """Memory this process occupies now; at most, where the system does not tell.
+
+    ``mapped``: bytes of files that do not count, as far as they are in memory.
+    """
     try:
         with open("/proc/self/statm") as file:
-            return int(file.read().split()[1]) * resource.getpagesize()
+            _, resident, shared, *_ = (int(pages) for pages in file.read().split())
+            return resident * resource.getpagesize() - min(mapped, shared * resource.getpagesize())
     except OSError:
         most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         return int(most) * (1 if sys.platform == "darwin" else 1024)
@@ -65,15 +78,15 @@ def plan_memory(
     needs at least.
     """
     if limit is None:
-        return MemoryPlan()
+        return MemoryPlan(_batch_of_many() if len(core.numa_cpus(1 << 20)) > 1 else _BATCH)
     total = as_bytes(limit)
-    in_use = resident_bytes() if in_use is None else in_use
-    n_labels = Y.shape[1]
     entries = X.nnz if sp.issparse(X) else X.size
-    scaled = 4 * entries
+    mapped = sp.issparse(X) and is_mapped(X.data)
+    in_use = resident_bytes(12 * entries if mapped else 0) if in_use is None else in_use
+    n_labels = Y.shape[1]
+    scaled = 0 if mapped else 4 * entries
     levels = 40 * Y.nnz + 64 * n_labels  # labels of two levels by column, in both orders
-    model = 400 * n_labels  # about 60 weights a label; more are cut by the threshold
-    fixed = in_use + scaled + levels + model
+    fixed = in_use + scaled + levels  # the model goes to files as it is made
     # An entry, its copy while it is sorted, and the clusters'. How many features are kept decides
     # the tree, so it follows from the limit and the data alone, not from what else is in memory.
     per_feature = 20 * n_labels
@@ -86,3 +99,12 @@ def plan_memory(
             f"training needs {needed / 1e9:.2f} GB at least"
         )
     return MemoryPlan(min(_BATCH, max(least_batch, (total - fixed) // 6)), features)
+
+
+def _batch_of_many() -> int:
+    """For a machine with several NUMA nodes, each of which gets its copy of what is gathered."""
+    try:
+        free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (ValueError, OSError):
+        return _BATCH
+    return max(_BATCH, free // 8)

@@ -120,14 +120,16 @@ class OneVsAll(LinearRanker):
         *,
         sample_weight: Any = None,
         checkpoint: str | os.PathLike[str] | None = None,
+        keep_rows: int | None = None,
     ) -> Any:
         """Learns from features ``X`` (n, d) and labels ``Y`` (n, L).
 
         ``sample_weight`` (n,) multiplies the cost of every row. ``checkpoint``: a folder for
         finished parts; a training that was cut short, called again with the same folder, data and
-        parameters, goes on from there.
+        parameters, goes on from there. ``keep_rows``: so many training rows stay with the model, as
+        negatives for ``add_labels``.
         """
-        return self._fit_with(X, Y, sample_weight, checkpoint)
+        return self._fit_with(X, Y, sample_weight, checkpoint, keep_rows)
 
     def _fit(self, X: Any, Y: Any) -> None:
         options = self._options()
@@ -139,7 +141,7 @@ class OneVsAll(LinearRanker):
         propensity = self._propensity(Y)
         checkpoint = self._checkpoint(X, Y, propensity)
         if self.normalize:
-            X = unit_rows(X, threads)
+            X = unit_rows(X, threads, self._checkpoint_path)
         # Labels of like frequency share a block of 16: they need about the same number of passes.
         counts = np.bincount(Y.indices, minlength=Y.shape[1])
         order = np.argsort(-counts, kind="stable").astype(np.int32)
@@ -162,9 +164,10 @@ class OneVsAll(LinearRanker):
             batch_bytes=memory.batch_bytes,
             checkpoint=checkpoint,
             what="OneVsAll",
+            spill=self.memory_limit is not None,
         )
         self._set_layers([layer], order)
-        self.propensity_ = propensity
+        self._set_per_label(propensity, weight)
 
     def _predict_topk(self, X: Any, k: int) -> TopK:
         return self._search(X, k, [])

@@ -90,15 +90,18 @@ def train_in_parts(
     batch_bytes: int,
     checkpoint: Checkpoint | None,
     what: str,
+    spill: bool = False,
     stop: threading.Event | None = None,
 ) -> Layer:
     """The layer of a level; with a ``checkpoint``, parts found there are not trained again.
 
-    Once ``stop`` is set, training ends with a KeyboardInterrupt.
+    ``spill``: large arrays of finished parts, and of the layer in the end, are those of temporary
+    files (in the folder of the checkpoint, if there is one). Once ``stop`` is set, training ends
+    with a KeyboardInterrupt.
     """
     n_children = int(problem.child_ptr[-1])
     with Progress(what, stop=stop) as progress:
-        if checkpoint is None:
+        if checkpoint is None and not spill:
             return train_level(
                 X,
                 problem,
@@ -108,10 +111,11 @@ def train_in_parts(
                 batch_bytes=batch_bytes,
                 progress=progress,
             )
+        folder = None if checkpoint is None else checkpoint.path
         layers = []
         for part in plan_parts(problem, np.diff(X.indptr)):
             label = f"{name}-{part.first}"
-            saved = checkpoint.load(label)
+            saved = None if checkpoint is None else checkpoint.load(label)
             if saved is None:
                 layer = train_level(
                     X,
@@ -121,15 +125,17 @@ def train_in_parts(
                     first_child=part.first,
                     n_threads=n_threads,
                     batch_bytes=batch_bytes,
+                    folder=folder,
                     progress=_shifted(progress, part, n_children),
                 )
-                saved = persist.State("linear-part", {})
-                layer.put_state(saved, "layer")
-                checkpoint.save(label, saved)
+                if checkpoint is not None:
+                    saved = persist.State("linear-part", {})
+                    layer.put_state(saved, "layer")
+                    checkpoint.save(label, saved)
             else:
                 layer = Layer.from_state(saved, "layer")
-            layers.append(layer)
-    return Layer.join(layers, np.asarray(problem.child_ptr))
+            layers.append(layer.spilled(folder) if spill else layer)
+    return Layer.join(layers, np.asarray(problem.child_ptr), spill=spill, folder=folder)
 
 
 def train_together(levels: Sequence[Callable[..., Layer]], *, at_once: bool) -> list[Layer]:

@@ -23,7 +23,8 @@ from longtail.data.topk import TopK
 from longtail.exceptions import ModelFormatError
 from longtail.linear.checkpoint import Checkpoint, fingerprint
 from longtail.linear.explaining import Explaining
-from longtail.linear.growing import Growing
+from longtail.linear.growing import PER_LABEL, Growing
+from longtail.linear.kept_rows import KeptRows, draw_rows
 from longtail.linear.label_weights import LabelWeights, per_label
 from longtail.linear.layer import Layer
 from longtail.linear.level import as_weight
@@ -74,10 +75,15 @@ class LinearRanker(Growing, Explaining, ProbabilityRanker):
     layers_: list[Layer]
     label_of_leaf_: np.ndarray
     compaction_: dict[str, Any] | None = None  # what ``compact`` did, if it made this model
-    propensity_: np.ndarray | None = None  # of every label, where training was corrected for it
+    kept_rows_: KeptRows | None = None  # for ``add_labels``, if ``fit`` was told to keep some
+    # One number per label, which come and go with labels; None where all have the same.
+    propensity_: np.ndarray | None = None
+    positive_weight_: np.ndarray | None = None
+    negative_weight_: np.ndarray | None = None
 
     # Parameters every subclass stores.
     normalize: bool
+    random_state: Any
     n_jobs: int | None
     post_processor: str | Sequence[str]
     loss: str
@@ -87,8 +93,12 @@ class LinearRanker(Growing, Explaining, ProbabilityRanker):
     _row_weight: np.ndarray | None = None  # both only while ``fit`` runs
     _checkpoint_path: str | os.PathLike[str] | None = None
 
-    def _fit_with(self: Self, X: Any, Y: Any, sample_weight: Any, checkpoint: Any) -> Self:
+    def _fit_with(
+        self: Self, X: Any, Y: Any, sample_weight: Any, checkpoint: Any, keep_rows: int | None
+    ) -> Self:
         """``Ranker.fit`` with what linear models take beside the data."""
+        if keep_rows is not None:
+            keep_rows = as_k(keep_rows, "keep_rows")
         if sample_weight is not None:
             self._row_weight = as_weight(sample_weight, "sample_weight")
             if self._row_weight.ndim != 1:
@@ -97,10 +107,14 @@ class LinearRanker(Growing, Explaining, ProbabilityRanker):
                 )
         self._checkpoint_path = checkpoint
         try:
-            return super().fit(X, Y)
+            super().fit(X, Y)
         finally:
             self.__dict__.pop("_row_weight", None)
             self.__dict__.pop("_checkpoint_path", None)
+        self.kept_rows_ = (
+            None if keep_rows is None else draw_rows(X, Y, keep_rows, self.random_state)
+        )
+        return self
 
     def _checkpoint(self, X: Any, Y: sp.csr_matrix, *others: Any) -> Checkpoint | None:
         """Where finished parts go, if ``fit`` was given a folder; checks that it is for this data
@@ -175,6 +189,7 @@ class LinearRanker(Growing, Explaining, ProbabilityRanker):
                 powers,
                 self.label_of_leaf_,
                 self.n_features_in_,
+                n_threads(self.n_jobs),
             )
             self.__dict__["_native_searcher"] = names, searcher
         return searcher
@@ -183,6 +198,28 @@ class LinearRanker(Growing, Explaining, ProbabilityRanker):
         self.__dict__.pop("_native_searcher", None)
         self.__dict__.pop("compaction_", None)
         self.layers_, self.label_of_leaf_ = layers, label_of_leaf
+
+    def _set_per_label(
+        self, propensity: np.ndarray | None = None, weights: LabelWeights | None = None
+    ) -> None:
+        """Keeps what labels weigh in training: the parameters times the correction."""
+        self.propensity_ = propensity
+        for name in ("positive_weight", "negative_weight"):
+            value: Any = vars(self)[name]
+            if weights is not None and (np.ndim(value) or propensity is not None):
+                value = weights.positive if name == "positive_weight" else weights.negative
+            setattr(self, f"{name}_", np.array(value, np.float64) if np.ndim(value) else None)
+
+    def _label_weights(self, n_new: int = 0) -> LabelWeights:
+        """What the labels of a fitted model weigh, and ``n_new`` after them."""
+        each = []
+        for name in ("positive_weight", "negative_weight"):
+            known = getattr(self, f"{name}_")
+            if known is None:
+                each.append(np.full(self.n_labels_ + n_new, vars(self)[name], np.float64))
+            else:
+                each.append(np.append(known, np.ones(n_new)))
+        return LabelWeights(*each)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_native_searcher"}
@@ -204,8 +241,11 @@ class LinearRanker(Growing, Explaining, ProbabilityRanker):
             if isinstance(state.params[name], np.ndarray):
                 state.params[name] = state.params[name].tolist()
         put_parameter(state)
-        if self.propensity_ is not None:
-            state.arrays["propensity"] = self.propensity_
+        for name in PER_LABEL:
+            if getattr(self, name) is not None:
+                state.arrays[name] = getattr(self, name)
+        if self.kept_rows_ is not None:
+            self.kept_rows_.put_state(state)
         return state
 
     def _set_state(self, state: persist.State) -> None:
@@ -220,6 +260,9 @@ class LinearRanker(Growing, Explaining, ProbabilityRanker):
         if isinstance(state.meta.get("compaction"), dict):
             self.compaction_ = state.meta["compaction"]
         self.missing_labels = take_parameter(state)
-        if "propensity" in state.arrays:
-            self.propensity_ = state.array("propensity", np.float64, (self.n_labels_,))
+        self._set_per_label()
+        for name in PER_LABEL:
+            if name in state.arrays:
+                setattr(self, name, state.array(name, np.float64, (self.n_labels_,)))
+        self.kept_rows_ = KeptRows.from_state(state, self.n_features_in_)
         self._searcher()  # checks the layers

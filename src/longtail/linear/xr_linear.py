@@ -144,6 +144,7 @@ class XRLinear(LinearRanker):
         extra_rows: Any = None,
         label_features: Any = None,
         checkpoint: str | os.PathLike[str] | None = None,
+        keep_rows: int | None = None,
     ) -> Any:
         """Learns from features ``X`` (n, d) and labels ``Y`` (n, L).
 
@@ -151,11 +152,12 @@ class XRLinear(LinearRanker):
         entry that is not zero makes the row one that the parents of the label also train on, as
         negatives mined elsewhere. ``label_features``: sparse (L, d'), for trees that use label
         texts. ``checkpoint``: a folder for finished parts; a training that was cut short, called
-        again with the same folder, data and parameters, goes on from there.
+        again with the same folder, data and parameters, goes on from there. ``keep_rows``: so many
+        training rows stay with the model, as negatives for ``add_labels``.
         """
         self._extra, self._label_features = extra_rows, label_features
         try:
-            return self._fit_with(X, Y, sample_weight, checkpoint)
+            return self._fit_with(X, Y, sample_weight, checkpoint, keep_rows)
         finally:
             del self._extra, self._label_features
 
@@ -170,7 +172,7 @@ class XRLinear(LinearRanker):
         targets, weights = self._corrected(Y, propensity)
         checkpoint = self._checkpoint(X, Y, extra, self._label_features, propensity)
         if self.normalize:
-            X = unit_rows(X, threads)
+            X = unit_rows(X, threads, self._checkpoint_path)
         tree = self._fit_tree(X, Y, seed, memory, checkpoint)
         depth = len(tree.level_sizes_)
         post_processors(self.post_processor, depth)
@@ -202,6 +204,7 @@ class XRLinear(LinearRanker):
                     batch_bytes=memory.batch_bytes,
                     checkpoint=checkpoint,
                     what=f"XRLinear, level {t + 1} of {depth}",
+                    spill=self.memory_limit is not None,
                 )
             )
             if "man" in self.negatives or t + 1 == depth:  # the next level waits for this one
@@ -214,7 +217,7 @@ class XRLinear(LinearRanker):
                 parents = parent_rows(self.negatives, relevance, reached, wanted)
         self.tree_ = tree
         self._set_layers(layers, tree.label_of_leaf_)
-        self.propensity_ = propensity
+        self._set_per_label(propensity, weights)
 
     def _fit_tree(
         self, X: Any, Y: Any, seed: int, memory: MemoryPlan, checkpoint: Checkpoint | None
@@ -336,12 +339,14 @@ class XRLinear(LinearRanker):
 
     def _scores_are_probabilities(self) -> bool:
         """In a probabilistic label tree: the product of the conditional ones on the path."""
-        return self.loss == "logistic" and self.post_processor == "sigmoid"
+        logistic = self.loss == "logistic" and self.post_processor == "sigmoid"
+        return logistic and (self.propensity_ is None or self.correction == "unbiased")
 
     def _why_no_probabilities(self) -> str:
         return (
             "scores of this model are not probabilities: predict_proba_topk needs calibrate, or "
-            "loss='logistic' and post_processor='sigmoid'"
+            "loss='logistic' and post_processor='sigmoid' (and of corrections for missing labels, "
+            "if any, the unbiased one)"
         )
 
     def _get_state(self) -> persist.State:

@@ -1,0 +1,161 @@
+"""Rows on disk: matrices that are read page by page instead of being held in memory.
+
+``save_matrix`` writes features (or labels) to a directory that ``load_matrix`` maps. A model that
+is fitted on a mapped matrix keeps its own copies of rows in files as well (rows scaled to unit
+length, rows gathered for a large tree node), so that what training holds in memory does not grow
+with the number of rows' entries. The bits are those of training from memory.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import tempfile
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from longtail import persist
+from longtail._validation import as_features
+from longtail.exceptions import ModelFormatError
+
+__all__ = ["is_mapped", "load_matrix", "save_matrix", "scratch_array"]
+
+_TYPE = "csr-matrix"
+_CHUNK = 1 << 22
+
+
+def save_matrix(path: str | os.PathLike[str], X: Any, *, overwrite: bool = False) -> None:
+    """Writes a sparse matrix to the directory ``path``, for ``load_matrix``.
+
+    ``X``: anything that is accepted as features (dense rows become sparse), or an iterable of
+    blocks of rows, of equal width, where the whole does not fit into memory. Blocks are collected
+    in a temporary file beside ``path`` first. Refuses what ``fit`` would refuse (NaN, infinity), no
+    block at all, blocks of different width, and a directory that is not empty unless ``overwrite``.
+
+    >>> import tempfile, longtail as lt
+    >>> folder = tempfile.mkdtemp() + "/rows"
+    >>> blocks = (np.eye(3, dtype=np.float32) * (i + 1) for i in range(2))
+    >>> lt.save_matrix(folder, blocks)
+    >>> lt.load_matrix(folder).toarray()[3:]
+    array([[2., 0., 0.],
+           [0., 2., 0.],
+           [0., 0., 2.]], dtype=float32)
+    """
+    if isinstance(X, Iterator) or (isinstance(X, (list, tuple)) and X and sp.issparse(X[0])):
+        parent = os.path.dirname(os.path.abspath(os.fspath(path)))
+        os.makedirs(parent, exist_ok=True)
+        with (
+            tempfile.TemporaryFile(dir=parent) as columns,
+            tempfile.TemporaryFile(dir=parent) as values,
+        ):
+            indptr, n_cols = _collect(X, columns, values)
+            arrays = (indptr, _map(columns, np.int32), _map(values, np.float32))
+            _save(path, arrays, n_cols, overwrite)
+        return
+    matrix = _as_csr(X)
+    indices = np.ascontiguousarray(matrix.indices, np.int32)
+    arrays = (np.asarray(matrix.indptr, np.int64), indices, matrix.data)
+    _save(path, arrays, int(matrix.shape[1]), overwrite)
+
+
+def load_matrix(path: str | os.PathLike[str], *, mmap: bool = True) -> sp.csr_matrix:
+    """The matrix saved at ``path``: CSR float32, its entries mapped from the files.
+
+    Reads the columns once, to check that they are in order and within bounds; ``mmap=False`` reads
+    everything into memory. Raises ``ModelFormatError`` for a damaged file.
+    """
+    state = persist.load(path, mmap=mmap)
+    if state.type != _TYPE:
+        raise ModelFormatError(f"{os.fspath(path)} holds a {state.type!r}, not a saved matrix")
+    n_rows, n_cols = state.count("n_rows", 2**62), state.count("n_cols")
+    indptr, indices, values, _ = state.csr("rows", n_rows, n_cols)
+    _check_order(indptr, indices, os.fspath(path))
+    out = sp.csr_matrix((n_rows, n_cols), dtype=np.float32)
+    # SciPy wants both index arrays alike, and would copy the large one.
+    narrow = len(indices) <= np.iinfo(np.int32).max
+    out.indptr = indptr.astype(np.int32) if narrow else indptr
+    out.indices, out.data = indices, values
+    out.has_canonical_format = True
+    return out
+
+
+def is_mapped(array: Any) -> bool:
+    """Whether the memory of an array is that of a mapped file.
+
+    >>> is_mapped(np.zeros(3)), is_mapped(scratch_array(3, np.float32))
+    (False, True)
+    """
+    owner = array
+    while owner is not None:
+        if isinstance(owner, (np.memmap, mmap.mmap)):
+            return True
+        owner = owner.obj if isinstance(owner, memoryview) else getattr(owner, "base", None)
+    return False
+
+
+def scratch_array(
+    size: int, dtype: Any, folder: str | os.PathLike[str] | None = None
+) -> np.ndarray:
+    """An array of ``size`` zeros in a file of its own, which goes away with the array.
+
+    ``folder``: where; None is the system's place for temporary files (``TMPDIR``).
+    """
+    n_bytes = size * np.dtype(dtype).itemsize
+    if n_bytes == 0:
+        return np.zeros(0, dtype)
+    with tempfile.TemporaryFile(dir=folder, prefix=".rows-") as file:
+        file.truncate(n_bytes)
+        return np.frombuffer(mmap.mmap(file.fileno(), n_bytes), dtype)
+
+
+def _as_csr(X: Any) -> sp.csr_matrix:
+    X = as_features(X)
+    return X if sp.issparse(X) else sp.csr_matrix(X)
+
+
+def _save(
+    path: Any, arrays: tuple[np.ndarray, np.ndarray, np.ndarray], n_cols: int, overwrite: bool
+) -> None:
+    meta = {"n_rows": len(arrays[0]) - 1, "n_cols": n_cols}
+    state = persist.State(_TYPE, meta=meta)
+    state.put_csr("rows", (*arrays, n_cols))
+    persist.save(path, state, overwrite=overwrite)
+
+
+def _collect(blocks: Iterable[Any], columns: Any, values: Any) -> tuple[np.ndarray, int]:
+    """Appends the entries of all blocks to two files; offsets of the rows, and their width."""
+    lengths: list[np.ndarray] = []
+    width = -1
+    for block in blocks:
+        rows = _as_csr(block)
+        if width not in (-1, rows.shape[1]):
+            raise ValueError(f"blocks must have the same width, got {width} and {rows.shape[1]}")
+        width = int(rows.shape[1])
+        lengths.append(np.diff(rows.indptr).astype(np.int64))
+        columns.write(np.ascontiguousarray(rows.indices, np.int32).data)
+        values.write(np.ascontiguousarray(rows.data).data)
+    if width < 0:
+        raise ValueError("there is no block to save: give at least one")
+    return np.concatenate([[0], np.cumsum(np.concatenate(lengths))]).astype(np.int64), width
+
+
+def _map(file: Any, dtype: Any) -> np.ndarray:
+    file.flush()
+    size = os.fstat(file.fileno()).st_size
+    if size == 0:
+        return np.zeros(0, dtype)
+    return np.frombuffer(mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ), dtype)
+
+
+def _check_order(indptr: np.ndarray, indices: np.ndarray, path: str) -> None:
+    """Columns ascend within every row: entries that do not begin a row exceed their predecessor."""
+    for begin in range(1, len(indices), _CHUNK):
+        end = min(begin + _CHUNK, len(indices))
+        falls = indices[begin:end] <= indices[begin - 1 : end - 1]
+        first, last = np.searchsorted(indptr, [begin, end])
+        falls[indptr[first:last] - begin] = False
+        if falls.any():
+            raise ModelFormatError(f"cannot load {path}: the columns of a row do not ascend")

@@ -1,0 +1,107 @@
+// Runs every kernel that works through parallel_for on small random data: with 1 and with 4 threads, and from three
+// threads at once on the same inputs. All runs of a case must give the same bits; built with -fsanitize=thread (see
+// run.sh), none may race.
+//
+//   threads [PART OF A CASE'S NAME]
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <stdexcept>
+#include <thread>
+
+#include "driver.h"
+#include "kernels/parallel.h"
+
+namespace lt::driver {
+
+namespace {
+
+constexpr int kThreads = 4, kCallers = 3;
+
+void require(bool condition, const char* what) {
+  if (!condition) throw std::logic_error(what);
+}
+
+// The promises of parallel.h: every task once, scratch never shared, errors and stops after the last worker.
+std::vector<Case> the_pool_itself() {
+  return {{"parallel_for, every task once",
+           [](int n_threads, Digest& digest) {
+             std::vector<int64_t> seen(1000, 0), by_worker(kThreads, 0);
+             parallel_for(1000, n_threads, [&](int64_t task, int worker) {
+               seen[task] += task + 1;
+               ++by_worker[worker];
+             });
+             require(std::accumulate(by_worker.begin(), by_worker.end(), int64_t{0}) == 1000, "tasks were lost");
+             digest.add(seen);
+           }},
+          {"parallel_for, an error",
+           [](int n_threads, Digest& digest) {
+             std::string message;
+             try {
+               parallel_for(200, n_threads, [](int64_t, int) { throw std::runtime_error("refused"); });
+             } catch (const std::runtime_error& error) {
+               message = error.what();
+             }
+             digest.add(message.data(), message.size());
+           }},
+          {"parallel_for, stopped by the caller",
+           [](int n_threads, Digest& digest) {
+             std::atomic<bool> asked{false};
+             const bool finished = parallel_for(
+                 1 << 30, n_threads,
+                 [&](int64_t, int) {
+                   if (!asked) std::this_thread::yield();
+                 },
+                 [&](int64_t, int64_t) {
+                   asked = true;
+                   return false;
+                 });
+             digest.add(&finished, 1);
+           }},
+          {"parallel_blocks", [](int n_threads, Digest& digest) {
+             std::vector<int32_t> seen(1001, 0);
+             parallel_blocks(1001, 10, n_threads, [&](int64_t begin, int64_t end, int) {
+               for (int64_t i = begin; i < end; ++i) ++seen[i];
+             });
+             digest.add(seen);
+           }}};
+}
+
+uint64_t digest_of(const Case& each, int n_threads) {
+  Digest digest;
+  each.run(n_threads, digest);
+  return digest.value();
+}
+
+bool same_from_anywhere(const Case& each) {
+  const uint64_t expected = digest_of(each, 1);
+  bool same = digest_of(each, kThreads) == expected;
+  std::vector<uint64_t> found(kCallers);
+  std::vector<std::thread> callers;
+  for (int caller = 0; caller < kCallers; ++caller)
+    callers.emplace_back([&, caller] { found[caller] = digest_of(each, caller == 0 ? 1 : kThreads); });
+  for (std::thread& caller : callers) caller.join();
+  for (uint64_t digest : found) same = same && digest == expected;
+  return same;
+}
+
+}  // namespace
+
+}  // namespace lt::driver
+
+int main(int argc, char** argv) {
+  using namespace lt::driver;
+  const std::string wanted = argc > 1 ? argv[1] : "";
+  setenv("LONGTAIL_NUMA", "0;0", 0);  // two nodes, wherever this runs: copies are made, and threads pinned
+  int n_cases = 0, n_failed = 0;
+  for (auto* cases : {&the_pool_itself, &linear_cases, &text_cases, &decision_cases, &search_cases})
+    for (const Case& each : cases()) {
+      if (each.name.find(wanted) == std::string::npos) continue;
+      const bool same = same_from_anywhere(each);
+      std::printf("%-40s %s\n", each.name.c_str(), same ? "ok" : "DIFFERENT BITS");
+      ++n_cases;
+      n_failed += !same;
+    }
+  std::printf("%d cases, %d failed\n", n_cases, n_failed);
+  return n_failed > 0 || n_cases == 0;
+}
