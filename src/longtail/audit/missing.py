@@ -81,7 +81,7 @@ def examined_pairs(top: TopK, Y: Any, bin_of_label: np.ndarray, random_state: in
     Whatever the scores mean, a rising curve is fitted to how often a label of that score was
     observed, by the method of least held-out log-loss (``longtail.calibrate.choose``): one curve
     for each group of ``bin_of_label`` (L,), since the same score can mean less for a rare label.
-    A group with fewer than 50 hits takes the curve of all pairs.
+    A group with fewer than 50 hits takes the curve of all pairs; the others share its method.
     """
     hits = core.match_gains(*csr_args(Y), top.indices, n_threads(None))
     answered = top.indices >= 0
@@ -90,11 +90,11 @@ def examined_pairs(top: TopK, Y: Any, bin_of_label: np.ndarray, random_state: in
     if not len(rows):
         raise ValueError("the model answered nothing: there is no pair to examine")
     labels = top.indices[answered].astype(np.int64)
-    found = choose(scores, hits, rows, random_state=random_state).calibrator.transform(scores)
+    chosen = choose(scores, hits, rows, random_state=random_state).calibrator
+    found = chosen.transform(scores)
     group = bin_of_label[labels]
     for b in np.unique(group):
         own = group == b
         if hits[own].sum() >= _LEAST_HITS:
-            curve = choose(scores[own], hits[own], rows[own], random_state=random_state)
-            found[own] = curve.calibrator.transform(scores[own])
+            found[own] = type(chosen).fit(scores[own], hits[own]).transform(scores[own])
     return Pairs(rows, labels, np.clip(found, 0, 1), hits)

@@ -79,7 +79,8 @@ class FrankWolfe(DecisionRule):
 
     Labels may be soft, as here, where the probabilities are the truth. Use data that the model was
     not fitted on, with enough positives of every label: ``utility_`` far above the metric on
-    further rows is a sign of too few (see ``shrinkage``). Refuses fit data whose shapes differ, and ``select`` before ``fit``.
+    further rows is a sign of too few (see ``shrinkage``). Refuses fit data whose shapes differ, and
+    ``select`` before ``fit``.
 
     E. Schultheis, W. Kotłowski, M. Wydmuch, R. Babbar, S. Borman and K. Dembczyński, "Consistent
     algorithms for multi-label classification with macro-at-k metrics", ICLR 2024, algorithm 1.
