@@ -12,9 +12,10 @@ propensities from 0.9 to 0.2; mean and standard deviation over 100 draws of what
 ``--training``: linear softmax models for the 100 most frequent labels, trained with the normalised
 cross-entropy on complete labels, on observed labels as they are, with the unbiased estimate and
 with the bound; 1/p rises from 2 to 20 with rank; L2 over seven decades.
-``--corrections``: ``longtail.audit.injection`` with every correction of the linear models (logistic
-loss, C = 4, which suits complete labels; ``OneVsAll``, or ``XRLinear`` above 2,000 labels), and of
-softmax models where labels are few; 1/p rises from 1.25 to 5 with rank.
+``--corrections``: ``longtail.audit.injection`` with every correction of the linear models:
+``OneVsAll`` with logistic loss and C = 4, which suits complete labels, or ``XRLinear`` as it is
+above 2,000 labels; with ``--softmax`` also of softmax models where labels are few; 1/p rises from
+1.25 to 5 with rank.
 ``--audit``: whether the probabilities of ``longtail.audit`` keep their word on dropped labels.
 ``--plot FOLDER`` also draws the first two, after figures 3.2 and 3.3 of Schultheis's thesis.
 """
@@ -224,7 +225,7 @@ def corrections(name: str, seed: int, with_softmax: bool) -> None:
     X, Y, X_test, Y_test = load(name)
     p = by_rank(Y, 1.25, 5)
     flat = Y.shape[1] <= 2000
-    model = (lt.OneVsAll if flat else lt.XRLinear)(loss="logistic", C=4)
+    model = lt.OneVsAll(loss="logistic", C=4) if flat else lt.XRLinear()
     names = ["surrogate", "surrogate+balance", "balance+surrogate"]
     if flat:  # targets need problems that see every row
         names += ["unbiased", "normalized"]

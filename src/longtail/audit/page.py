@@ -45,10 +45,9 @@ def _tiles(audit: Audit) -> str:
         ("Probably missing", expected, f"{share}% of the observed"),
         ("Listed, at least even odds", f"{sure:,}", f"of {len(audit.missing):,} listed"),
     ]
-    for implied in audit.psp.implied_labels.values():
-        tiles.append(
-            ("Labels a row, implied", f"{implied:.2f}", f"{audit.psp.observed_labels:.2f} observed")
-        )
+    seen = f"relevant; {audit.psp.observed_labels:.2f} observed"
+    for model, implied in audit.psp.implied_labels.items():
+        tiles.append((f"Labels a row, says {model}", f"{implied:.2f}", seen))
     inside = "".join(
         f'<div class="tile"><dt>{safe(name)}</dt><dd class="big">{value}</dd>'
         f'<dd class="ci">{safe(note)}</dd></div>'
@@ -116,9 +115,9 @@ def _fit(fit: PropensityFit) -> str:
             f"<b>{at_most} !</b>" if g.is_refuted else at_most,
         ]
         body.append(row(g.name, heads, cells, extra))
-    verdict = "contradicts the data" if fit.is_refuted else "is not contradicted by the data"
+    verdict = "contradicted by the data" if fit.is_refuted else "not contradicted by the data"
     return (
-        f"<section><h2>{safe(fit.model)} {verdict}</h2>"
+        f"<section><h2>{safe(fit.model)}: {verdict}</h2>"
         '<p class="hint">Labels by frequency, in bins of about equal volume. Implied: positives '
         "that should be missing, if the propensities were right; found: how many of them the "
         "examined pairs account for. A label cannot be observed more often than its propensity, "
