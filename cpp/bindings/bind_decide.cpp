@@ -63,49 +63,71 @@ UtilityFunction python_utility(const nb::object& function) {
       };
 }
 
+// What the functions of linear rules share: their arguments, checked.
+struct LinearArgs {
+  CsrView eta, truth;
+  LinearRules rules;
+
+  LinearArgs(const CsrView& view, const Array2<double>& a, const Array2<double>& b,
+             const std::optional<Array1<uint8_t>>& allowed, int64_t k, bool exactly, bool candidates_only)
+      : eta(view) {
+    check_labels(eta);
+    rules.n_rules = static_cast<int64_t>(a.shape(0));
+    require(rules.n_rules >= 1 && a.shape(0) == b.shape(0) && static_cast<int64_t>(a.shape(1)) == eta.n_cols &&
+                static_cast<int64_t>(b.shape(1)) == eta.n_cols,
+            "a and b must have the shape (rules, labels)");
+    require(k >= 1, "k must be positive");
+    rules.a = a.data();
+    rules.b = b.data();
+    rules.allowed = allowed_labels(allowed, eta.n_cols);
+    rules.k = k;
+    rules.exactly = exactly;
+    rules.candidates_only = candidates_only;
+  }
+  void set_truth(const nb::tuple& given) {
+    truth = csr_view(nb::cast<Array1<int64_t>>(given[0]), nb::cast<Array1<int32_t>>(given[1]),
+                     nb::cast<Array1<float>>(given[2]), nb::cast<int64_t>(given[3]));
+    require(truth.n_rows == eta.n_rows, "truth and probabilities must have the same rows");
+  }
+  bool is_small() const { return eta.nnz() < (1 << 18); }  // done before a thread would have started
+};
+
 nb::tuple decide_linear(Array1<int64_t> indptr, Array1<int32_t> indices, Array1<float> values, int64_t n_cols,
                         Array2<double> a, Array2<double> b, std::optional<Array1<int32_t>> rule_of,
                         std::optional<Array1<uint8_t>> allowed, int64_t k, bool exactly, bool candidates_only,
-                        bool by_probability, std::optional<nb::tuple> truth, int n_threads, nb::object progress) {
-  const CsrView eta = csr_view(indptr, indices, values, n_cols);
-  check_labels(eta);
-  LinearRules rules;
-  rules.n_rules = static_cast<int64_t>(a.shape(0));
-  require(rules.n_rules >= 1 && a.shape(0) == b.shape(0) && static_cast<int64_t>(a.shape(1)) == n_cols &&
-              static_cast<int64_t>(b.shape(1)) == n_cols,
-          "a and b must have the shape (rules, labels)");
-  require(k >= 1, "k must be positive");
-  rules.a = a.data();
-  rules.b = b.data();
+                        bool by_probability, int n_threads, nb::object progress) {
+  LinearArgs args(csr_view(indptr, indices, values, n_cols), a, b, allowed, k, exactly, candidates_only);
+  const CsrView& eta = args.eta;
   if (rule_of) {
     require(static_cast<int64_t>(rule_of->shape(0)) == eta.n_rows, "rule_of must have one entry per row");
-    require(all_within(rule_of->data(), eta.n_rows, 0, rules.n_rules), "rule_of names a rule that is not there");
-    rules.rule_of = rule_of->data();
+    require(all_within(rule_of->data(), eta.n_rows, 0, args.rules.n_rules), "rule_of names a rule that is not there");
+    args.rules.rule_of = rule_of->data();
   }
-  rules.allowed = allowed_labels(allowed, n_cols);
-  rules.k = k;
-  rules.exactly = exactly;
-  rules.candidates_only = candidates_only;
-  rules.by_probability = by_probability;
-  CsrView known;
-  if (truth) {
-    known = csr_view(nb::cast<Array1<int64_t>>((*truth)[0]), nb::cast<Array1<int32_t>>((*truth)[1]),
-                     nb::cast<Array1<float>>((*truth)[2]), nb::cast<int64_t>((*truth)[3]));
-    require(known.n_rows == eta.n_rows, "truth and probabilities must have the same rows");
-  }
+  args.rules.by_probability = by_probability;
   const size_t size = static_cast<size_t>(eta.n_rows * k);
   std::vector<int32_t> ids(size);
-  std::vector<float> scores(size), hits(truth ? size : 0);
+  std::vector<float> scores(size);
   {
-    const bool small = eta.nnz() < (1 << 18);  // done before a thread would have started
-    const Poll poll = small ? Poll{} : poll_python(progress);
+    const Poll poll = args.is_small() ? Poll{} : poll_python(progress);
     nb::gil_scoped_release nogil;
-    linear_decision(eta, rules, truth ? &known : nullptr, small ? 1 : n_threads,
-                    {ids.data(), scores.data(), truth ? hits.data() : nullptr}, poll);
+    linear_decision(eta, args.rules, nullptr, args.is_small() ? 1 : n_threads, {ids.data(), scores.data()}, poll);
   }
   const std::vector<size_t> shape{static_cast<size_t>(eta.n_rows), static_cast<size_t>(k)};
-  return nb::make_tuple(to_numpy(std::move(ids), shape), to_numpy(std::move(scores), shape),
-                        truth ? nb::cast(to_numpy(std::move(hits), shape)) : nb::none());
+  return nb::make_tuple(to_numpy(std::move(ids), shape), to_numpy(std::move(scores), shape));
+}
+
+nb::tuple count_linear(Array1<int64_t> indptr, Array1<int32_t> indices, Array1<float> values, int64_t n_cols,
+                       Array2<double> a, Array2<double> b, std::optional<Array1<uint8_t>> allowed, int64_t k,
+                       bool exactly, bool candidates_only, nb::tuple truth, int n_threads, nb::object progress) {
+  LinearArgs args(csr_view(indptr, indices, values, n_cols), a, b, allowed, k, exactly, candidates_only);
+  args.set_truth(truth);
+  std::vector<double> t(static_cast<size_t>(n_cols)), q(static_cast<size_t>(n_cols));
+  {
+    const Poll poll = args.is_small() ? Poll{} : poll_python(progress);
+    nb::gil_scoped_release nogil;
+    linear_counts(args.eta, args.rules, args.truth, args.is_small() ? 1 : n_threads, t.data(), q.data(), poll);
+  }
+  return nb::make_tuple(to_numpy(std::move(t)), to_numpy(std::move(q)));
 }
 
 nb::list ascend(Array1<int64_t> indptr, Array1<int32_t> indices, Array1<float> values, int64_t n_cols,
@@ -188,19 +210,18 @@ nb::tuple decide_online(Array1<int64_t> indptr, Array1<int32_t> indices, Array1<
   return nb::make_tuple(to_numpy(std::move(ids), shape), to_numpy(std::move(etas), shape), n_rows);
 }
 
-nb::ndarray<nb::numpy, double> along(const std::string& utility, double beta2, double epsilon, Array1<double> t,
-                                     Array1<double> q, Array1<double> p, Array1<double> dt, Array1<double> dq,
-                                     Array1<double> steps) {
+nb::tuple line_step(const std::string& utility, double beta2, double epsilon, Array1<double> t, Array1<double> q,
+                    Array1<double> t_end, Array1<double> q_end, Array1<double> p, double scale, double per_hit,
+                    bool concave) {
   const size_t n = t.shape(0);
-  require(q.shape(0) == n && p.shape(0) == n && dt.shape(0) == n && dq.shape(0) == n, "counts differ in length");
-  const CountLine line{static_cast<int64_t>(n), t.data(), q.data(), p.data(), dt.data(), dq.data()};
-  std::vector<double> out(steps.shape(0));
+  require(q.shape(0) == n && p.shape(0) == n && t_end.shape(0) == n && q_end.shape(0) == n, "counts differ in length");
+  const CountLine line{static_cast<int64_t>(n), t.data(), q.data(), t_end.data(), q_end.data(), p.data()};
+  LineStep found;
   {
     nb::gil_scoped_release nogil;
-    utility_along(line, utility_from_name(utility), beta2, epsilon, static_cast<int64_t>(out.size()), steps.data(),
-                  out.data());
+    found = best_step(line, utility_from_name(utility), beta2, epsilon, scale, per_hit, concave);
   }
-  return to_numpy(std::move(out));
+  return nb::make_tuple(found.step, found.gain);
 }
 
 }  // namespace
@@ -208,8 +229,11 @@ nb::ndarray<nb::numpy, double> along(const std::string& utility, double beta2, d
 void bind_decide(nb::module_& m) {
   m.def("decide_linear", &decide_linear, nb::arg("indptr"), nb::arg("indices"), nb::arg("values"), nb::arg("n_cols"),
         nb::arg("a"), nb::arg("b"), nb::arg("rule_of").none(), nb::arg("allowed").none(), nb::arg("k"),
-        nb::arg("exactly"), nb::arg("candidates_only"), nb::arg("by_probability"), nb::arg("truth").none(),
-        nb::arg("n_threads"), nb::arg("progress").none());
+        nb::arg("exactly"), nb::arg("candidates_only"), nb::arg("by_probability"), nb::arg("n_threads"),
+        nb::arg("progress").none());
+  m.def("count_linear", &count_linear, nb::arg("indptr"), nb::arg("indices"), nb::arg("values"), nb::arg("n_cols"),
+        nb::arg("a"), nb::arg("b"), nb::arg("allowed").none(), nb::arg("k"), nb::arg("exactly"),
+        nb::arg("candidates_only"), nb::arg("truth"), nb::arg("n_threads"), nb::arg("progress").none());
   m.def("block_ascent", &ascend, nb::arg("indptr"), nb::arg("indices"), nb::arg("values"), nb::arg("n_cols"),
         nb::arg("utility"), nb::arg("function").none(), nb::arg("beta"), nb::arg("epsilon"), nb::arg("k"),
         nb::arg("exactly"), nb::arg("candidates_only"), nb::arg("allowed").none(), nb::arg("tol"),
@@ -219,8 +243,8 @@ void bind_decide(nb::module_& m) {
         nb::arg("utility"), nb::arg("beta"), nb::arg("epsilon"), nb::arg("k"), nb::arg("exactly"),
         nb::arg("precision_weight"), nb::arg("weight"), nb::arg("growth"), nb::arg("t"), nb::arg("q"), nb::arg("p"),
         nb::arg("n_rows"));
-  m.def("utility_along", &along, nb::arg("utility"), nb::arg("beta2"), nb::arg("epsilon"), nb::arg("t"), nb::arg("q"),
-        nb::arg("p"), nb::arg("dt"), nb::arg("dq"), nb::arg("steps"));
+  m.def("line_step", &line_step, nb::arg("utility"), nb::arg("beta2"), nb::arg("epsilon"), nb::arg("t"), nb::arg("q"),
+        nb::arg("t_end"), nb::arg("q_end"), nb::arg("p"), nb::arg("scale"), nb::arg("per_hit"), nb::arg("concave"));
 }
 
 }  // namespace lt::bind

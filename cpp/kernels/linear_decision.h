@@ -25,12 +25,17 @@ struct LinearRules {
 
 struct DecisionOut {
   int32_t* ids = nullptr;   // (n_rows, k), -1 in empty slots
-  float* scores = nullptr;  // (n_rows, k), -inf in empty slots
+  float* scores = nullptr;  // (n_rows, k), -inf in empty slots; or null
   float* hits = nullptr;    // (n_rows, k), or null: value of the label in `truth`, 0 where it is not stored
 };
 
 // Rows of `eta` need not be sorted; rows of `truth` (null: unknown) must be.
 bool linear_decision(const CsrView& eta, const LinearRules& rules, const CsrView* truth, int n_threads,
                      const DecisionOut& out, const Poll& poll = {});
+
+// How often each label is named under these rules, and with what sum of values in `truth`: q and t (n_cols), zero
+// before the call. Summed row by row, whatever the number of threads.
+bool linear_counts(const CsrView& eta, const LinearRules& rules, const CsrView& truth, int n_threads, double* t,
+                   double* q, const Poll& poll = {});
 
 }  // namespace lt

@@ -56,6 +56,7 @@ _HOME = {
     "write_xc": "data",
 }
 _ROOMS = {
+    "audit",
     "baselines",
     "coded",
     "codes",

@@ -134,8 +134,19 @@ def test_compare_tradeoff_and_tune(folder: Path) -> None:
     done = run("compare", data, "-m", "popularity,one-vs-all", "--report", folder / "c.html")
     assert "training, s" in done.stdout and "one-vs-all" in done.stdout.splitlines()[0]
     assert "2 models compared" in (folder / "c.html").read_text()
-    points = json.loads(run("tradeoff", folder / "model", data, "--steps", 3, "--json").stdout)
-    assert [point["tail"] for point in points] == [0.0, 0.5, 1.0] and points[0]["P@5"] > 0
+    ask = ("tradeoff", folder / "model", data, "-k", 2, "--steps", 3)
+    curve = json.loads(run(*ask, "--json", "--plot", folder / "curve.svg").stdout)
+    assert curve["metrics"] == ["precision@2", "macro_f1@2"]
+    assert "<svg" in (folder / "curve.svg").read_text()
+    names = {point["name"] for point in curve["points"]}
+    assert {"mixture w=0", "mixture w=1", "top k", "--tail 0.5"} <= names
+    best = max(point["measured"][0] for point in curve["points"])
+    assert curve["chosen"]["measured"][0] >= 0.95 * best > 0
+    shown = run(*ask)
+    front = [point["name"] for point in curve["points"] if point["on_front"]]
+    assert all(name in shown.stdout for name in front) and "BlockCoordinateAscent" in shown.stderr
+    refused = run(*ask, "--metric", "nothing", code=2)
+    assert refused.stderr.count("\n") == 1 and "macro_f1" in refused.stderr
     journal = folder / "journal.jsonl"
     options = (
         "--trials",

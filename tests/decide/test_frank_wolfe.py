@@ -155,6 +155,29 @@ def test_sparse_fit_counts_true_labels_that_are_no_candidates() -> None:
         FrankWolfe(k=1).fit(eta, [[0], [0]])
 
 
+def test_shrinkage_lets_labels_without_positives_be_named() -> None:
+    rng = np.random.default_rng(0)
+    eta = (rng.random((400, 12)) ** 2).astype(np.float32)
+    Y = (rng.random(eta.shape) < eta).astype(np.float32)
+    Y[:, 6:] = 0  # never seen in validation
+    plain = FrankWolfe("macro_f1", k=2, random_state=0).fit(eta, Y)
+    shrunk = FrankWolfe("macro_f1", k=2, shrinkage=0.1, random_state=0).fit(eta, Y)
+    assert not (plain.a_[-1, 6:] > 0).any() and (shrunk.a_[-1, 6:] > 0).all()
+    assert (shrunk.select(eta).indices >= 6).mean() > (plain.select(eta).indices >= 6).mean()
+    own = FrankWolfe("macro_f1", k=2, random_state=0).fit(eta, eta)
+    same = FrankWolfe("macro_f1", k=2, shrinkage=1, random_state=0).fit(eta, Y)
+    assert same.utility_ == pytest.approx(own.utility_)
+    with pytest.raises(ValueError, match="shrinkage"):
+        FrankWolfe(shrinkage=2).fit(eta, Y)
+
+
+def test_duplicate_rules_are_one_rule() -> None:
+    eta = np.array([[0.57152981, 0.3218694], [0.59430003, 0.33791122]])
+    rule = FrankWolfe("macro_jaccard", k=1, random_state=0).fit(eta, eta)
+    assert len(rule.weights_) <= 4  # there are four answers to two rows with two labels
+    assert rule.utility_ >= grid_optimum("macro_jaccard", eta) - 1e-8
+
+
 def test_save_and_load(tmp_path) -> None:
     rule = FrankWolfe("macro_f1", k=1, random_state=0).fit(TWO, TWO)
     rule.save(tmp_path / "rule")

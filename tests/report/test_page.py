@@ -73,7 +73,8 @@ def test_is_well_formed_and_self_contained(options):
     html = report(**options).to_html()
     found = parse(html)
     assert html.startswith("<!DOCTYPE html>") and '<html lang="en">' in html
-    assert not re.search(r"https?://|//[a-z]|url\(|@import|src=|<link|<script|javascript:", html)
+    assert not re.search(r"https?://|//[a-z]|url\(|@import|src=|<link|javascript:", html)
+    assert found.tags.count("script") == 1  # the one that sorts
     assert {"h1", "table", "svg", "style", "title", "main"} <= set(found.tags)
     assert found.tags.count("svg") >= 4
     assert not [a for a in found.attributes if a[1].startswith("on") or a[1] == "href"]
@@ -83,7 +84,7 @@ def test_hostile_names_stay_text():
     made = report(label_names=HOSTILE, title=HOSTILE[0])
     html = made.to_html()
     found = parse(html)
-    assert "script" not in found.tags and "img" not in found.tags
+    assert found.tags.count("script") == 1 and "img" not in found.tags
     assert found.tags.count("style") == 2
     assert "<script>alert(1)</script>" in "".join(found.texts)  # shown, not run
     assert not set("\x1b\x00\u202e\ud800") & set(html)

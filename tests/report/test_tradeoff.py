@@ -91,3 +91,24 @@ def test_refusals(problem) -> None:
         curve.rule(curve.points[-1])
     with pytest.raises(ValueError, match="keep"):
         curve.choose(keep=2)
+
+
+def test_other_answers_and_dictionary(problem) -> None:
+    eta, Y = problem
+    narrow = lt.TopKRule(k=2).select(eta)
+    wide = lt.TopKRule(k=6).select(eta)
+    curve = lt.tradeoff(
+        eta, k=3, Y_true=Y, weights=[0, 1], compare=False, others={"two": narrow, "six": wide}
+    )
+    by_name = {point.name: point for point in curve.points}
+    assert by_name["six"].expected == pytest.approx(by_name["top k"].expected)  # its first three
+    assert by_name["six"].measured == pytest.approx(by_name["top k"].measured)
+    assert by_name["two"].measured[0] < by_name["six"].measured[0]
+    plain = curve.to_dict()
+    assert plain["metrics"] == ["precision@3", "macro_f1@3"]
+    assert [point["name"] for point in plain["points"]] == list(by_name)
+    assert curve.table(curve.front).count("*") == 1 + len(curve.front)  # one in the heading
+    with pytest.raises(ValueError, match="rows"):
+        lt.tradeoff(eta, k=3, others={"short": narrow[:5]})
+    with pytest.raises(TypeError, match="TopK"):
+        lt.tradeoff(eta, k=3, others={"matrix": eta})

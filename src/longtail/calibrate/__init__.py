@@ -9,6 +9,7 @@ ranking. ``ProbabilityRanker`` is what rankers inherit: ``calibrate`` and ``pred
 from longtail.calibrate.beta import Beta
 from longtail.calibrate.calibrator import Calibrator, log_loss
 from longtail.calibrate.choose import Choice, choose
+from longtail.calibrate.cross_fit import cross_fit
 from longtail.calibrate.isotonic import Isotonic
 from longtail.calibrate.platt import Platt
 from longtail.calibrate.ranker import ProbabilityRanker
@@ -21,5 +22,6 @@ __all__ = [
     "Platt",
     "ProbabilityRanker",
     "choose",
+    "cross_fit",
     "log_loss",
 ]

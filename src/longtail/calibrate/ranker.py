@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numpy as np
-import scipy.sparse as sp
 
 from longtail import persist
 from longtail._native import core, csr_args, n_threads
@@ -14,13 +13,13 @@ from longtail._validation import as_features, as_k, as_labels
 from longtail.base import Ranker
 from longtail.calibrate.calibrator import Calibrator
 from longtail.calibrate.choose import METHODS, choose
+from longtail.calibrate.cross_fit import cross_fit
 from longtail.data.topk import TopK
 from longtail.exceptions import ModelFormatError
 
 __all__ = ["ProbabilityRanker"]
 
 Self = TypeVar("Self", bound="ProbabilityRanker")
-_PER_ROW = ("sample_weight", "extra_rows")  # options of fit that belong to rows
 
 
 class ProbabilityRanker(Ranker):
@@ -74,7 +73,7 @@ class ProbabilityRanker(Ranker):
         X = as_features(X, n_features=self.n_features_in_)
         Y = as_labels(Y, n_rows=X.shape[0], n_labels=self.n_labels_)
         if folds is not None:
-            top = self._held_out(X, Y, k, as_k(folds, "folds"), random_state, fit_options)
+            top = cross_fit(self, X, Y, k, folds, random_state, **fit_options)
         elif fit_options:
             raise TypeError(f"{', '.join(fit_options)}: only with folds is anything fitted")
         else:
@@ -95,27 +94,6 @@ class ProbabilityRanker(Ranker):
             "held_out_log_loss": choice.losses,
         }
         return self
-
-    def _held_out(
-        self, X: Any, Y: Any, k: int, folds: int, random_state: int, fit_options: dict[str, Any]
-    ) -> TopK:
-        """Answers for every row by a copy that was fitted without it."""
-        n = X.shape[0]
-        if not 2 <= folds <= n:
-            raise ValueError(f"folds must lie between 2 and the number of rows, {n}, got {folds}")
-        fold = np.random.default_rng(random_state).permutation(n) % folds
-        ids, scores = np.full((n, k), -1, np.int32), np.full((n, k), -np.inf, np.float32)
-        for f in range(folds):
-            inside, outside = np.flatnonzero(fold == f), np.flatnonzero(fold != f)
-            options = {
-                name: _take(value, outside) if name in _PER_ROW else value
-                for name, value in fit_options.items()
-            }
-            copy = type(self)(**self.get_params(deep=False))
-            copy.fit(X[outside], Y[outside], **options)
-            top = copy.predict_topk(X[inside], k)
-            ids[inside], scores[inside] = top.indices, top.scores
-        return TopK._trusted(ids, scores, self.n_labels_)
 
     @property
     def predict_proba_topk(self) -> Callable[..., TopK]:
@@ -187,9 +165,3 @@ class ProbabilityRanker(Ranker):
             if name.startswith(prefix)
         }
         self.calibrator_, self.calibration_ = kind.from_arrays(arrays), made
-
-
-def _take(value: Any, rows: np.ndarray) -> Any:
-    if value is None:
-        return None
-    return value.tocsr()[rows] if sp.issparse(value) else np.asarray(value)[rows]

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from longtail.cli import options as opt
 from longtail.cli.models import load_tagger
-from longtail.cli.output import print_json
+from longtail.cli.output import note, print_json
 from longtail.cli.reading import DataOptions, read
 
-__all__ = ["command", "sweep"]
+__all__ = ["command", "curve_of"]
+
+_CANDIDATES = 100
+_TAILS = (0.25, 0.5, 1.0)
 
 
 def command(
@@ -19,17 +23,30 @@ def command(
     data: opt.Data,
     split: Annotated[str, typer.Option(help="train, dev, test or auto.")] = "auto",
     k: Annotated[int, typer.Option("-k", "--k", help="Labels for each text.", min=1)] = 5,
-    steps: Annotated[int, typer.Option(help="Points on the curve.", min=2, max=101)] = 11,
+    metric: Annotated[
+        str, typer.Option(help="What to trade precision for: macro_f1, macro_recall, coverage, …")
+    ] = "macro_f1",
+    steps: Annotated[int, typer.Option(help="Points on the curve.", min=2, max=101)] = 19,
+    keep: Annotated[
+        float,
+        typer.Option(help="Share of the best precision to keep, for the point.", min=0.0, max=1.0),
+    ] = 0.95,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw the curve to this file (.png, .svg, .pdf).")
+    ] = None,
     text_column: opt.TextColumn = None,
     label_column: opt.LabelColumn = None,
     label_separator: opt.LabelSeparator = None,
     delimiter: opt.Delimiter = None,
     layout: opt.Layout = None,
+    seed: opt.Seed = 0,
     json: opt.Json = False,
 ) -> None:
-    """Sweep the lean towards rare labels (predict --tail) and show what each point gives.
+    """Trade precision for a metric of rare labels, and show what each point gives.
 
-    Choose the point you like, and pass it to predict or serve as --tail.
+    Every point is the answer that is best for a mixture of both metrics (longtail.tradeoff);
+    predict --tail is drawn for comparison. Printed is the front: points that no other beats in
+    both.
     """
     tagger = load_tagger(model)
     weights = None if tagger.fields_ is None else dict.fromkeys(tagger.fields_, 1.0)
@@ -37,40 +54,48 @@ def command(
         data, DataOptions(text_column, label_column, label_separator, delimiter, layout, weights)
     )
     _, part = source.split(split)
-    points = sweep(tagger, part, source.label_names, k, steps)
+    curve = curve_of(tagger, part, source.label_names, metric, k, steps, seed)
+    if plot is not None:
+        curve.plot(plot)
+        note(f"curve drawn to {plot}")
+    chosen = curve.choose(keep)
     if json:
-        print_json(points)
+        print_json({**curve.to_dict(), "keep": keep, "chosen": chosen.to_dict()})
         return
-    names = list(points[0])
-    print("  ".join(f"{name:>18}" for name in names))
-    for point in points:
-        cells = [f"{point['tail']:>18.2f}"] + [f"{100 * point[n]:>18.2f}" for n in names[1:]]
-        print("  ".join(cells))
+    print(curve.table(curve.front))
+    note(f"of {len(curve.points)} points; {100 * keep:g}% of precision is kept by {chosen.name}:")
+    note(f"  lt.Tagger(rule=lt.{curve.rule(chosen)})")
 
 
-def sweep(
-    tagger: Any, part: Any, label_names: list[str], k: int, steps: int
-) -> list[dict[str, float]]:
-    """Metrics at every point; the candidates of a text are found once."""
+def curve_of(
+    tagger: Any, part: Any, label_names: list[str], metric: str, k: int, steps: int, seed: int
+) -> Any:
+    """The trade-off on a part of the data; the candidates of a text are found once."""
     import numpy as np
 
-    from longtail import metrics
-    from longtail.propensity import JainPropensity
+    from longtail.decide.rule import by_probability
+    from longtail.report import tradeoff
+    from longtail.tagger.tail import lean
 
-    truth = tagger.truth(part.Y, label_names, part.unknown)
-    X = tagger.transform(part.texts)
-    propensity = JainPropensity().fit_counts(tagger.label_counts_, tagger.n_rows_)
-    out = []
-    for tail in np.linspace(0.0, 1.0, steps).tolist():
-        top = tagger.rank(X, k, tail=tail)
-        matches = metrics.match(truth.Y, top, k)
-        out.append(
-            {
-                "tail": round(tail, 4),
-                f"P@{k}": metrics.precision_at_k(None, matches, k=k),
-                f"PSP@{k}": metrics.ps_precision_at_k(None, matches, propensity, k=k),
-                f"macro-F1@{k}": metrics.macro_f1_at_k(None, matches, k=k, labels="present"),
-                f"coverage@{k}": metrics.coverage_at_k(None, matches, k=k, labels="present"),
-            }
+    if not tagger.has_probabilities:
+        raise ValueError(
+            "this model has scores, but no probabilities to decide with: train it with calibration"
         )
-    return out
+    truth = tagger.truth(part.Y, label_names, part.unknown)
+    eta = tagger.model_.predict_proba_topk(tagger.transform(part.texts), k=max(k, _CANDIDATES))
+    counts = tagger.label_counts_ / max(tagger.n_rows_, 1)
+    others = {}
+    for tail in _TAILS:
+        leaning, proba = lean(eta, tagger._inverse(), tail, k)
+        others[f"--tail {tail:g}"] = by_probability(leaning.indices, proba, truth.Y.shape[1])
+    inner = 1 / (1 + 10 ** np.linspace(4, -3, steps - 2))
+    return tradeoff(
+        eta,
+        ("precision", metric),
+        k,
+        Y_true=truth.Y,
+        weights=[0.0, *inner, 1.0],
+        prior=counts,
+        others=others,
+        random_state=seed,
+    )

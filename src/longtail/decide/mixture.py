@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from longtail.decide.line_search import best_step
 from longtail.decide.objective import Counts, Objective
 
 __all__ = ["Mixture", "frank_wolfe"]
@@ -27,26 +26,37 @@ class Mixture:
         if share == 1:
             self.rules, self.weights, self.counts = [], [], []
         self.weights = [weight * (1 - share) for weight in self.weights]
-        self.rules.append(rule)
-        self.weights.append(share)
-        self.counts.append(counts)
+        for i, known in enumerate(self.counts):
+            if np.array_equal(known.q, counts.q) and np.array_equal(known.t, counts.t):
+                self.weights[i] += share  # another name for a rule that is in the mixture
+                break
+        else:
+            self.rules.append(rule)
+            self.weights.append(share)
+            self.counts.append(counts)
         self._settle()
 
-    def move(self, source: int, target: int, share: float) -> None:
-        self.weights[source] -= share
-        self.weights[target] += share
-        if self.weights[source] <= 1e-15:
-            self.weights[target] += self.weights[source]
-            for each in (self.rules, self.weights, self.counts):
-                del each[source]  # type: ignore[attr-defined]
+    def set_weights(self, weights: np.ndarray) -> None:
+        """New weights of the same rules; one that came to nothing may come back."""
+        self.weights = [float(weight) if weight > 1e-15 else 0.0 for weight in weights]
         self._settle()
+
+    def drop_unused(self) -> None:
+        used = [i for i, weight in enumerate(self.weights) if weight > 0]
+        self.rules = [self.rules[i] for i in used]
+        self.counts = [self.counts[i] for i in used]
+        self.weights = [self.weights[i] for i in used]
+
+    def mixed(self, weights: np.ndarray) -> Counts:
+        """The counts that other weights would make."""
+        pairs = [(w, c) for w, c in zip(weights, self.counts, strict=True) if w]
+        return Counts(sum(w * c.t for w, c in pairs), sum(w * c.q for w, c in pairs))  # type: ignore[arg-type]
 
     def _settle(self) -> None:
         """Weights that sum to 1, and the counts they make, free of drift."""
         total = sum(self.weights)
         self.weights = [weight / total for weight in self.weights]
-        pairs = list(zip(self.weights, self.counts, strict=True))
-        self.now = Counts(sum(w * c.t for w, c in pairs), sum(w * c.q for w, c in pairs))  # type: ignore[arg-type]
+        self.now = self.mixed(np.array(self.weights))
 
 
 def frank_wolfe(
@@ -71,7 +81,7 @@ def frank_wolfe(
         counts = measure(by_t, by_q)
         now = mixture.now
         mixture.gap = max(0.0, _dot(by_t, by_q, counts.t - now.t, counts.q - now.q))
-        share, gain = _search(objective, mixture.now, counts)
+        share, gain = objective.search(mixture.now, counts)
         if share <= 0 or gain <= 0:
             break  # the rule just found is not used
         mixture.add((by_t, by_q), counts, share)
@@ -83,37 +93,44 @@ def frank_wolfe(
 
 
 def _exchange(mixture: Mixture, objective: Objective, tol: float, most: int) -> None:
-    """Moves weight from the rule of least to that of largest slope, while that pays."""
-    for _ in range(most):
-        if len(mixture.rules) < 2:
-            return
+    """Moves weight from the rule of least to that of largest slope, while that pays.
+
+    Such moves zigzag where several rules share the work; after each, a move along what the last two
+    made together (parallel tangents) goes straight.
+    """
+    passed = [np.array(mixture.weights)]
+    for _ in range(most if len(mixture.rules) > 1 else 0):
         by_t, by_q = objective.slope(mixture.now)
         scores = np.array([_dot(by_t, by_q, c.t, c.q) for c in mixture.counts])
-        source, target = int(np.argmin(scores)), int(np.argmax(scores))
-        weight = mixture.weights[source]
-        if scores[target] - scores[source] <= tol / 10 or weight <= 0:
-            return
-        # All of the source's weight moved: the far end of the line.
-        away, toward = mixture.counts[source], mixture.counts[target]
-        far = Counts(
-            mixture.now.t + weight * (toward.t - away.t),
-            mixture.now.q + weight * (toward.q - away.q),
-        )
-        step, gain = _search(objective, mixture.now, far)
-        if step <= 0 or gain <= 0:
-            return
-        mixture.move(source, target, step * weight)
-        if gain < tol / 10:
-            return
+        weights = np.array(mixture.weights)
+        source = int(np.argmin(np.where(weights > 0, scores, np.inf)))
+        target = int(np.argmax(scores))
+        if scores[target] - scores[source] <= tol / 10:
+            break
+        far = weights.copy()  # all of the source's weight moved: the far end of the line
+        far[target] += far[source]
+        far[source] = 0.0
+        gain = _move(mixture, objective, far)
+        if len(passed) > 1:
+            weights = np.array(mixture.weights)
+            direction = weights - passed[-2]
+            shrinking = direction < -1e-12
+            if shrinking.any():
+                reach = (weights[shrinking] / -direction[shrinking]).min()
+                gain += _move(mixture, objective, np.maximum(weights + reach * direction, 0.0))
+        passed.append(np.array(mixture.weights))
+        if gain < tol:
+            break
+    mixture.drop_unused()
 
 
-def _search(objective: Objective, start: Counts, end: Counts) -> tuple[float, float]:
-    moving = objective.n_moving(start, end)
-    if not moving:
-        return 0.0, 0.0
-    # A fine grid where few labels move; with many, their sum is smooth and a coarse one does.
-    n_grid = int(np.clip(20_000 // moving, 16, 200))
-    return best_step(objective.along(start, end), concave=objective.concave, n_grid=n_grid)
+def _move(mixture: Mixture, objective: Objective, far: np.ndarray) -> float:
+    """Goes toward other weights as far as pays, and tells what that gained."""
+    step, gain = objective.search(mixture.now, mixture.mixed(far))
+    if step <= 0 or gain <= 0:
+        return 0.0
+    mixture.set_weights((1 - step) * np.array(mixture.weights) + step * far)
+    return gain
 
 
 def _dot(by_t: np.ndarray, by_q: np.ndarray, t: np.ndarray, q: np.ndarray) -> float:

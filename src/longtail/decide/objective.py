@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from longtail._native import core
+from longtail.decide.line_search import best_step
 from longtail.decide.utilities import MACRO, MICRO, Constants, LabelUtility, utility_names
 
 __all__ = ["Counts", "Objective", "make_objective"]
@@ -51,12 +52,12 @@ class Objective(ABC):
         by_t, by_q = self._slope(c.t, c.q, self.p)
         return (1 - self.weight) * by_t + self.per_hit, (1 - self.weight) * by_q
 
-    def along(self, start: Counts, end: Counts) -> Callable[[np.ndarray], np.ndarray]:
-        """The values at several steps (s,) from ``start`` toward ``end``, up to a constant."""
-        return lambda steps: np.array([self.value(start.toward(end, float(x))) for x in steps])
-
-    def n_moving(self, start: Counts, end: Counts) -> int:
-        return len(self.p)
+    def search(self, start: Counts, end: Counts) -> tuple[float, float]:
+        """The best step in [0, 1] from ``start`` toward ``end``, and what it gains."""
+        return best_step(
+            lambda steps: np.array([self.value(start.toward(end, float(x))) for x in steps]),
+            concave=self.concave,
+        )
 
     @abstractmethod
     def _value(self, t: np.ndarray, q: np.ndarray, p: np.ndarray) -> float:
@@ -82,27 +83,27 @@ class MacroObjective(Objective):
         self.utility, self.constants = utility, constants
         self.concave = isinstance(utility, LabelUtility) and utility.concave
 
-    def along(self, start: Counts, end: Counts) -> Callable[[np.ndarray], np.ndarray]:
-        """Evaluates only the labels whose counts move, at all steps in one call."""
-        moving = self._moving(start, end)
-        a = Counts(start.t[moving], start.q[moving])
-        b = Counts(end.t[moving], end.q[moving])
-        p = self.p[moving]
-
+    def search(self, start: Counts, end: Counts) -> tuple[float, float]:
+        """Looks only at labels whose counts move; named utilities are searched in one call."""
         if isinstance(self.utility, LabelUtility):
-            native, beta2, epsilon = (
+            return core.line_step(  # type: ignore[no-any-return]
                 self.utility.native,
                 self.constants.beta2,
                 self.constants.epsilon,
+                start.t,
+                start.q,
+                end.t,
+                end.q,
+                self.p,
+                (1 - self.weight) / len(self.p),
+                self.per_hit,
+                self.concave,
             )
-            by_t, by_q = b.t - a.t, b.q - a.q
-            scale, hits, per_hit = (1 - self.weight) / len(self.p), a.t.sum(), by_t.sum()
-
-            def quick(steps: np.ndarray) -> np.ndarray:
-                total = core.utility_along(native, beta2, epsilon, a.t, a.q, p, by_t, by_q, steps)
-                return np.asarray(scale * total + self.per_hit * (hits + steps * per_hit))
-
-            return quick
+        moving = (start.t != end.t) | (start.q != end.q)
+        if not moving.any():
+            return 0.0, 0.0
+        a, b = Counts(start.t[moving], start.q[moving]), Counts(end.t[moving], end.q[moving])
+        p = self.p[moving]
 
         def at(steps: np.ndarray) -> np.ndarray:
             t = a.t + steps[:, None] * (b.t - a.t)
@@ -111,14 +112,8 @@ class MacroObjective(Objective):
             total = (1 - self.weight) / len(self.p) * values.sum(axis=1)
             return np.asarray(total + self.per_hit * t.sum(axis=1))
 
-        return at
-
-    def n_moving(self, start: Counts, end: Counts) -> int:
-        return int(np.count_nonzero(self._moving(start, end)))
-
-    @staticmethod
-    def _moving(start: Counts, end: Counts) -> np.ndarray:
-        return np.asarray((start.t != end.t) | (start.q != end.q))
+        # A fine grid where few labels move; with many, their sum is smooth and a coarse one does.
+        return best_step(at, concave=self.concave, n_grid=int(np.clip(20_000 // len(p), 16, 200)))
 
     def _values(self, t: np.ndarray, q: np.ndarray, p: np.ndarray) -> np.ndarray:
         if isinstance(self.utility, LabelUtility):

@@ -14,7 +14,7 @@ from longtail.base import Estimator
 from longtail.data.topk import TopK
 from longtail.decide.candidates import Candidates
 
-__all__ = ["DecisionRule", "by_probability", "decide_linear", "is_exact"]
+__all__ = ["DecisionRule", "by_probability", "count_linear", "decide_linear", "is_exact"]
 
 
 class DecisionRule(Estimator, ABC):
@@ -48,12 +48,10 @@ def decide_linear(
     exactly: bool,
     candidates_only: bool = False,
     rule_of: np.ndarray | None = None,
-    truth: Any = None,
     by_probability: bool = False,
     n_jobs: int | None = None,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """Labels of largest ``a_j * eta_ij + b_j`` in each row: ids, scores, and their value in
-    ``truth`` (the arguments of a CSR matrix) where it is given.
+) -> tuple[np.ndarray, np.ndarray]:
+    """Labels of largest ``a_j * eta_ij + b_j`` in each row: ids and scores (n, k).
 
     ``a`` and ``b`` have the shape (rules, L); ``rule_of`` (n,) names the rule of each row.
     """
@@ -67,6 +65,34 @@ def decide_linear(
         exactly,
         candidates_only,
         by_probability,
+        n_threads(n_jobs),
+        None,
+    )
+
+
+def count_linear(
+    found: Candidates,
+    a: np.ndarray,
+    b: np.ndarray,
+    k: int,
+    truth: Any,
+    *,
+    exactly: bool,
+    candidates_only: bool = False,
+    n_jobs: int | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """How often the same rule, one for all rows, names each label rightly, and at all: (L,) each.
+
+    ``truth``: the arguments of a CSR matrix of labels, rows sorted.
+    """
+    return core.count_linear(  # type: ignore[no-any-return]
+        *found.args,
+        np.ascontiguousarray(np.atleast_2d(a), dtype=np.float64),
+        np.ascontiguousarray(np.atleast_2d(b), dtype=np.float64),
+        found.allowed,
+        as_k(k),
+        exactly,
+        candidates_only,
         truth,
         n_threads(n_jobs),
         None,

@@ -132,13 +132,13 @@ class Threshold(DecisionRule):
         found = as_candidates(eta, allow=allow, deny=deny, n_labels=n_labels)
         k = max(1, found.longest) if self.k is None else as_k(self.k)
         ones, b = np.ones(n_labels), -self.thresholds_
-        ids, etas, _ = decide_linear(
+        ids, etas = decide_linear(
             found, ones, b, k, exactly=False, by_probability=True, n_jobs=self.n_jobs
         )
         if self.at_least:
             few = min(self.at_least, k)
             short = (ids >= 0).sum(axis=1) < few
-            nearest, near_etas, _ = decide_linear(
+            nearest, near_etas = decide_linear(
                 found, ones, b, few, exactly=True, candidates_only=True, by_probability=True,
                 n_jobs=self.n_jobs,
             )  # fmt: skip

@@ -42,7 +42,7 @@ class TopKRule(DecisionRule):
             raise ValueError(f"min_probability must lie in [0, 1], got {low!r}")
         found = as_candidates(eta, allow=allow, deny=deny)
         ones, zeros = np.ones(found.n_labels), np.zeros(found.n_labels)
-        ids, scores, _ = decide_linear(
+        ids, scores = decide_linear(
             found, ones, zeros, k, exactly=True, candidates_only=True, n_jobs=self.n_jobs
         )
         if low > 0:
@@ -76,6 +76,8 @@ class WeightedTopK(DecisionRule):
     beta: exponent of "power_law"; 1/4, 1/2 and 3/4 are usual.
     candidates_only: as in ``BlockCoordinateAscent``.
 
+    Equal gains go to the more probable label, then to the smaller id: the answer is as precise as
+    the weighting allows. (Everywhere else in the library ties go to the smaller id at once.)
     A label whose prior is 0 gains nothing from being right (and 1 - prior = 0 loses nothing).
     Scores are the gains. Refuses priors and propensities outside [0, 1] and of another length.
 
@@ -114,7 +116,7 @@ class WeightedTopK(DecisionRule):
         k, exactly = as_k(self.k), is_exact(self.budget)
         found = as_candidates(eta, allow=allow, deny=deny)
         a, b = self.weights(found)
-        ids, scores, _ = decide_linear(
+        ids, scores = decide_linear(
             found,
             a,
             b,

@@ -3,14 +3,15 @@
 what a little precision buys for rare labels.
 
 ``catalogue`` lists the metrics, ``facts`` what is known of the data, ``slices`` looks by frequency
-and label, ``trust`` says which numbers not to take at face value; ``table``, ``page`` and
-``charts`` render.
+and label, ``rules`` sets decision rules side by side, ``trust`` says which numbers not to take at
+face value; ``table``, ``page`` and ``charts`` render.
 """
 
 from longtail.report.compare import Comparison, compare
 from longtail.report.evaluate import evaluate
 from longtail.report.measure import Measurement
 from longtail.report.psp import PSPDiagnostic, psp_diagnostic
+from longtail.report.rules import RuleResult
 from longtail.report.summary import Report
 from longtail.report.tradeoff import Tradeoff, TradeoffPoint, tradeoff
 from longtail.report.trust import Note
@@ -21,6 +22,7 @@ __all__ = [
     "Note",
     "PSPDiagnostic",
     "Report",
+    "RuleResult",
     "Tradeoff",
     "TradeoffPoint",
     "compare",

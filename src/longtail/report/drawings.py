@@ -39,6 +39,11 @@ def section(report: Report) -> str:
                 "The bars of one k add up to P@k.",
             ),
         ]
+    if report.rules:
+        figures += [
+            _by_rule(report, "Positives found, by rule", lambda b: b.recall),
+            _by_rule(report, "Label coverage, by rule", lambda b: b.coverage),
+        ]
     if report.calibration is not None:
         found = report.calibration
         figures.append(
@@ -80,6 +85,14 @@ def _by_bin(
     notes = [count_range(b.min_count, b.max_count, compact=True) for b in report.bins]
     drawing = bar_chart(title, [b.name for b in report.bins], notes, series)
     return _figure(title, drawing, f"{caption} Below each bin: {source} examples a label.")
+
+
+def _by_rule(report: Report, title: str, pick: Callable[[Bin], dict[int, float]]) -> str:
+    k = max(report.ks)
+    series = [Series(rule.name, [pick(b)[k] for b in rule.bins]) for rule in report.rules]
+    notes = [count_range(b.min_count, b.max_count, compact=True) for b in report.bins]
+    drawing = bar_chart(title, [b.name for b in report.bins], notes, series)
+    return _figure(title, drawing, f"The same at k = {k}, for every decision rule.")
 
 
 def _figure(title: str, drawing: str, caption: str) -> str:

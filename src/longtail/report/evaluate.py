@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 
 from longtail import metrics
-from longtail._validation import as_labels, as_seed
+from longtail._validation import as_k, as_labels, as_seed
 from longtail.metrics.propensity_scored import inverse_propensities
 from longtail.report import facts as data_facts
 from longtail.report import slices
 from longtail.report.calibration import measure_calibration
 from longtail.report.measure import as_ks, measure
+from longtail.report.rules import by_rule, match_rules
 from longtail.report.summary import Report
 from longtail.report.trust import Known, notes
 
@@ -32,9 +33,11 @@ def evaluate(
     k: int | Sequence[int] = (1, 3, 5),
     filters: Any = None,
     probabilities: bool = False,
+    rules: Mapping[str, Any] | None = None,
     label_names: Sequence[str] | None = None,
     title: str = "Evaluation",
     n_bins: int = 5,
+    n_listed: int = 500,
     n_resamples: int = 1000,
     confidence: float = 0.95,
     random_state: Any = 0,
@@ -56,7 +59,11 @@ def evaluate(
       ranked; give more than ``max(k)`` answers a row then.
     - ``probabilities``: scores of ``top`` are probabilities (``predict_proba_topk``); the report
       then has their calibration error and a reliability plot, over the first ``max(k)`` answers.
+    - ``rules``: answers of other decision rules to the same rows, by name (``TopK`` or score
+      matrices, as ``top``): the report shows every rule from head to tail, and says in a sentence
+      what each changes for rare labels and what it costs on frequent ones.
     - ``label_names``: L names, for the lists of single labels.
+    - ``n_listed``: most labels in the table of single labels.
     - ``n_bins``, ``n_resamples`` (0: no intervals), ``confidence``, ``random_state``, ``n_jobs``.
       Very large data gets fewer resamples (``settings`` records how many), and metrics over labels
       get none where not even 50 are affordable.
@@ -98,6 +105,8 @@ def evaluate(
     bins = metrics.frequency_bins(positives if train_counts is None else train_counts, n_bins)
     constants = None if inverse is None else _describe(propensity, inverse)
 
+    others = match_rules(rules, matches, max(ks), filters, n_jobs)
+
     known = data_facts.gather(
         matches,
         ks,
@@ -137,6 +146,15 @@ def evaluate(
             "random_state": int(random_state) if isinstance(random_state, Integral) else None,
         },
         calibration=measure_calibration(matches, max(ks), bins) if probabilities else None,
+        rules=by_rule(others, matches, bins, max(ks)),
+        labels=slices.label_rows(
+            matches,
+            list(others.values()),
+            max(ks),
+            as_k(n_listed, "n_listed"),
+            label_names,
+            train_counts,
+        ),
     )
 
 

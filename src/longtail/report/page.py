@@ -1,13 +1,13 @@
-"""A report as a web page: one file, no script, no address outside itself."""
+"""A report as a web page: one file, no address outside itself."""
 
 from __future__ import annotations
 
-import importlib.resources
 from collections.abc import Sequence
 from typing import Any
 
 from longtail.report import drawings, page_tables
-from longtail.report.page_tables import interval, safe
+from longtail.report.markup import document, element, safe
+from longtail.report.page_tables import interval
 from longtail.report.summary import Report
 from longtail.report.table import per_cent, propensity_line
 
@@ -18,32 +18,27 @@ _TILES = ("P", "nDCG", "PSP", "macro-F1", "coverage")
 
 def page(report: Report) -> str:
     """The whole document."""
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<meta name="color-scheme" content="light dark">\n'
-        f"<title>{safe(report.title)}</title>\n"
-        "<style>body { margin: 0; } .lt-report { min-height: 100vh; }</style>\n"
-        f"</head>\n<body>\n{fragment(report)}\n</body>\n</html>\n"
-    )
+    return document(report.title, fragment(report))
 
 
 def fragment(report: Report) -> str:
     """The report as one element that brings its style, for notebooks and other pages."""
-    sections = (
-        _header(report),
-        _tiles(report),
-        _notes(report),
-        drawings.section(report),
-        page_tables.metrics(report),
-        page_tables.bins(report),
-        page_tables.calibration(report),
-        page_tables.labels(report),
-        _provenance(report),
+    return element(
+        (
+            _header(report),
+            _tiles(report),
+            _rules(report),
+            _notes(report),
+            drawings.section(report),
+            page_tables.metrics(report),
+            page_tables.bins(report),
+            page_tables.rules(report),
+            page_tables.calibration(report),
+            page_tables.labels(report),
+            page_tables.every_label(report),
+            _provenance(report),
+        )
     )
-    css = importlib.resources.files("longtail.report").joinpath("page.css").read_text("utf-8")
-    body = "\n".join(part for part in sections if part)
-    return f'<div class="lt-report"><style>{css}</style><main>{body}</main></div>'
 
 
 def _header(report: Report) -> str:
@@ -68,6 +63,14 @@ def _tiles(report: Report) -> str:
                 f"{interval(m, 'dd')}</div>"
             )
     return f'<dl class="tiles">{"".join(tiles)}</dl>'
+
+
+def _rules(report: Report) -> str:
+    """The sentences about the decision rules: first, since they say what there is to decide."""
+    if not report.rules:
+        return ""
+    items = "".join(f"<li>{safe(rule.sentence)}</li>" for rule in report.rules[1:])
+    return f'<section><h2>In a sentence</h2><ul class="sentences">{items}</ul></section>'
 
 
 def _notes(report: Report) -> str:

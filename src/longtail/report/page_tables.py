@@ -1,22 +1,17 @@
-"""The tables of the page, and what every piece of its markup needs: escaping and intervals."""
+"""The tables of the page."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from html import escape
+from collections.abc import Sequence
 
 from longtail.report.catalogue import CATALOGUE, GROUPS
+from longtail.report.markup import head, row, safe, table
 from longtail.report.measure import Measurement
 from longtail.report.slices import Label
 from longtail.report.summary import Report
-from longtail.report.table import count_range, interval_name, per_cent, printable
+from longtail.report.table import count_range, interval_name, per_cent
 
-__all__ = ["bins", "calibration", "interval", "labels", "metrics", "safe"]
-
-
-def safe(text: object) -> str:
-    """Escaped, and without what a browser might obey or cannot show."""
-    return escape(printable(str(text)))
+__all__ = ["bins", "calibration", "every_label", "interval", "labels", "metrics", "rules"]
 
 
 def interval(m: Measurement, tag: str) -> str:
@@ -49,7 +44,7 @@ def metrics(report: Report) -> str:
     meanings = "".join(f"<dt>{safe(e.symbol)}@k</dt><dd>{safe(e.meaning)}</dd>" for e in present)
     return (
         f'<section><h2>All metrics</h2><p class="hint">{hint}</p>'
-        f"{_table('All metrics', _head(heads), body)}"
+        f"{table('All metrics', head(heads), body)}"
         '<details class="meanings"><summary>What each metric says</summary>'
         f'<dl class="facts">{meanings}</dl></details></section>'
     )
@@ -81,12 +76,73 @@ def bins(report: Report) -> str:
             per_cent(b.coverage[k]),
             per_cent(b.contribution[k]),
         )
-        body.append(_row(b.name, heads, cells, extra))
+        body.append(row(b.name, heads, cells, extra))
     return (
         "<section><h2>Head to tail, in numbers</h2>"
         f'<p class="hint">Labels by {source} frequency, in bins of about equal volume. In per '
         "cent: the bin's positives found, its labels answered rightly at least once, and what it "
-        f"adds to precision.</p>{_table('Head to tail', _head(heads, extra), body)}</section>"
+        f"adds to precision.</p>{table('Head to tail', head(heads, extra), body)}</section>"
+    )
+
+
+def rules(report: Report) -> str:
+    """Every decision rule: the metrics it is chosen by, and recall and coverage of each bin."""
+    if not report.rules:
+        return ""
+    k = max(report.ks)
+    names = [f"{symbol}@{k}" for symbol in ("P", "R", "macro-F1", "coverage")]
+    whole = ["rule", *names, "answers a row"]
+    first = [
+        row(
+            rule.name,
+            whole,
+            [*(per_cent(rule.metrics[n]) for n in names), f"{rule.metrics['answers a row']:.2f}"],
+        )
+        for rule in report.rules
+    ]
+    heads = ["rule", *(b.name for b in report.rules[0].bins)]
+    parts = []
+    for caption, kind in (("Positives found", "recall"), ("Labels covered", "coverage")):
+        body = [
+            row(rule.name, heads, [per_cent(getattr(b, kind)[k]) for b in rule.bins])
+            for rule in report.rules
+        ]
+        parts.append(f"<h3>{caption}</h3>{table(caption, head(heads), body)}")
+    return (
+        f"<section><h2>Decision rules at k = {k}</h2>"
+        '<p class="hint">In per cent. Below, from frequent to rare labels: positives that are '
+        "found, and labels answered rightly at least once.</p>"
+        f"{table('Decision rules', head(whole), first)}"
+        f"{''.join(parts)}</section>"
+    )
+
+
+def every_label(report: Report) -> str:
+    """The table of single labels, which can be sorted."""
+    if not report.labels:
+        return ""
+    trained = report.labels[0].train_count is not None
+    others = [rule.name for rule in report.rules[1:]]
+    heads = ["label", *(["training"] if trained else []), "true", "answered", "right", "F1"]
+    extra = ["training", "answered"]
+    for name in others:
+        heads += [f"answered, {name}", f"right, {name}"]
+        extra.append(f"answered, {name}")
+    body = []
+    for label in report.labels:
+        cells = [f"{v:,.0f}" for v in (label.positives, label.predicted, label.hits)]
+        cells.append(per_cent(label.f1))
+        if trained:
+            cells.insert(0, f"{label.train_count:,}")
+        cells += [f"{v:,.0f}" for pair in label.rules for v in pair]
+        name = f"label {label.id}" if label.name is None else label.name
+        body.append(row(name, heads, cells, extra, kind="name"))
+    known = report.facts.n_labels
+    return (
+        f"<section><h2>Label by label at k = {max(report.ks)}</h2>"
+        f'<p class="hint">{len(report.labels):,} of {known:,} labels, from frequent to rare: how '
+        "often each was true, answered, and both. A column name sorts.</p>"
+        f"{table('Label by label', head(heads, extra), body, sortable=True)}</section>"
     )
 
 
@@ -97,7 +153,7 @@ def calibration(report: Report) -> str:
         return ""
     heads = ["labels", "pairs", "mean probability", "right", "calibration error"]
     body = [
-        _row(
+        row(
             group.name,
             heads,
             (
@@ -113,7 +169,7 @@ def calibration(report: Report) -> str:
     return (
         "<section><h2>Probabilities, head to tail</h2>"
         f'<p class="hint">Of the first {found.k} answers, by label frequency. In per cent.</p>'
-        f"{_table('Probabilities', _head(heads, ['pairs']), body)}</section>"
+        f"{table('Probabilities', head(heads, ['pairs']), body)}</section>"
     )
 
 
@@ -130,7 +186,7 @@ def labels(report: Report) -> str:
     if not lists:
         return ""
     return (
-        f"<section><h2>Single labels at k = {max(report.ks)}</h2>"
+        f"<section><h2>Labels behind most errors at k = {max(report.ks)}</h2>"
         '<p class="hint">How often each was true, answered, and both.</p>'
         f'<div class="pair">{lists}</div></section>'
     )
@@ -146,34 +202,5 @@ def _label_table(caption: str, found: Sequence[Label]) -> str:
         cells = [f"{v:,.0f}" for v in (label.positives, label.predicted, label.hits)]
         if trained:
             cells.insert(0, f"{label.train_count:,}")
-        body.append(_row(name, heads, cells, extra, kind="name"))
-    return _table(caption, _head(heads, extra), body)
-
-
-def _head(names: Sequence[str], extra: Sequence[str] = ()) -> str:
-    cells = "".join(f'<th scope="col"{_extra(name, extra)}>{safe(name)}</th>' for name in names)
-    return f"<tr>{cells}</tr>"
-
-
-def _row(
-    name: str, names: Sequence[str], cells: Sequence[str], extra: Sequence[str], kind: str = ""
-) -> str:
-    style = f' class="{kind}"' if kind else ""
-    inside = "".join(
-        f"<td{_extra(column, extra)}>{cell}</td>"
-        for column, cell in zip(names[1:], cells, strict=True)
-    )
-    return f'<tr><th scope="row"{style}><bdi>{safe(name)}</bdi></th>{inside}</tr>'
-
-
-def _extra(name: str, extra: Sequence[str]) -> str:
-    """Marks the columns that narrow screens leave out."""
-    return ' class="extra"' if name in extra else ""
-
-
-def _table(caption: str, head: str, body: Iterable[str]) -> str:
-    """A table that scrolls sideways within itself on narrow screens, by keyboard too."""
-    return (
-        f'<div class="scroll" role="region" aria-label="{safe(caption)}" tabindex="0">'
-        f"<table><thead>{head}</thead><tbody>{''.join(body)}</tbody></table></div>"
-    )
+        body.append(row(name, heads, cells, extra, kind="name"))
+    return table(caption, head(heads, extra), body)

@@ -9,7 +9,7 @@ import numpy as np
 
 from longtail.metrics import ConfusionCounts, LabelBins, Matches, contribution_by_bin
 
-__all__ = ["Bin", "Label", "bin_name", "by_bin", "most_missed", "most_overpredicted"]
+__all__ = ["Bin", "Label", "bin_name", "by_bin", "label_rows", "most_missed", "most_overpredicted"]
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,10 @@ class Bin:
 
 @dataclass(frozen=True)
 class Label:
-    """One label at the largest k. ``train_count`` is None where training labels are not known."""
+    """One label at the largest k. ``train_count`` is None where training labels are not known.
+
+    ``rules``: how often it was answered, and rightly, by each of the other decision rules.
+    """
 
     id: int
     name: str | None
@@ -42,6 +45,13 @@ class Label:
     positives: float
     predicted: float
     hits: float
+    rules: tuple[tuple[float, float], ...] = ()
+
+    @property
+    def f1(self) -> float:
+        """2 hits / (positives + predicted)."""
+        total = self.positives + self.predicted
+        return 2 * self.hits / total if total else 0.0
 
 
 def by_bin(matches: Matches, bins: LabelBins, ks: tuple[int, ...]) -> tuple[Bin, ...]:
@@ -93,6 +103,33 @@ def most_overpredicted(
     return _largest(counts.false_positives, counts, n, names, train)
 
 
+def label_rows(
+    matches: Matches,
+    others: Sequence[Matches],
+    k: int,
+    n: int,
+    names: Sequence[str] | None,
+    train: np.ndarray | None,
+) -> tuple[Label, ...]:
+    """At most n labels that are true or answered somewhere, by decreasing frequency.
+
+    Where there are more, half of them are the most frequent ones, and the others are taken at equal
+    distances from the rest, down to the rarest.
+    """
+    counts = matches.label_counts(k)
+    more = [other.label_counts(k) for other in others]
+    seen = (counts.positives > 0) | (counts.predicted > 0)
+    for each in more:
+        seen |= each.predicted > 0
+    frequency = counts.positives if train is None else train
+    order = np.flatnonzero(seen)
+    order = order[np.lexsort((order, -counts.positives[order], -frequency[order]))]
+    if len(order) > n:
+        rest = np.linspace(n // 2, len(order) - 1, n - n // 2).round().astype(np.int64)
+        order = order[np.concatenate([np.arange(n // 2), rest])]
+    return tuple(_label(int(j), counts, names, train, more) for j in order)
+
+
 def _largest(
     by: np.ndarray,
     counts: ConfusionCounts,
@@ -101,15 +138,22 @@ def _largest(
     train: np.ndarray | None,
 ) -> tuple[Label, ...]:
     order = np.argsort(-by, kind="stable")[:n]
-    return tuple(
-        Label(
-            id=int(j),
-            name=None if names is None else str(names[int(j)]),
-            train_count=None if train is None else int(train[j]),
-            positives=float(counts.positives[j]),
-            predicted=float(counts.predicted[j]),
-            hits=float(counts.true_positives[j]),
-        )
-        for j in order
-        if by[j] > 0
+    return tuple(_label(int(j), counts, names, train) for j in order if by[j] > 0)
+
+
+def _label(
+    j: int,
+    counts: ConfusionCounts,
+    names: Sequence[str] | None,
+    train: np.ndarray | None,
+    others: Sequence[ConfusionCounts] = (),
+) -> Label:
+    return Label(
+        id=j,
+        name=None if names is None else str(names[j]),
+        train_count=None if train is None else int(train[j]),
+        positives=float(counts.positives[j]),
+        predicted=float(counts.predicted[j]),
+        hits=float(counts.true_positives[j]),
+        rules=tuple((float(c.predicted[j]), float(c.true_positives[j])) for c in others),
     )

@@ -10,6 +10,7 @@ from typing import Any
 from longtail.report.calibration import Calibration
 from longtail.report.facts import Facts
 from longtail.report.measure import Measurement
+from longtail.report.rules import RuleResult
 from longtail.report.slices import Bin, Label
 from longtail.report.trust import Note
 
@@ -24,7 +25,9 @@ class Report:
     ``bins`` go from head to tail; ``missed`` and ``overpredicted`` list single labels;
     ``propensity`` holds the constants behind propensity-scored numbers; ``warnings`` what not to
     trust; ``settings`` how the intervals and bins were made; ``calibration`` how far the scores can
-    be trusted as probabilities, where they were said to be some.
+    be trusted as probabilities, where they were said to be some; ``rules`` what other decision
+    rules make of the same rows, the report's own answers first; ``labels`` the table of single
+    labels, from frequent to rare.
     """
 
     title: str
@@ -38,6 +41,8 @@ class Report:
     warnings: tuple[Note, ...]
     settings: dict[str, Any]
     calibration: Calibration | None = None
+    rules: tuple[RuleResult, ...] = ()
+    labels: tuple[Label, ...] = ()
 
     def __getitem__(self, name: str) -> float:
         try:
@@ -61,8 +66,11 @@ class Report:
 
         return fragment(self)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON values. ``metrics`` maps ``P@1`` to ``{"value": 0.8, "ci": [0.78, 0.82]}``."""
+    def to_dict(self, *, labels: bool = False) -> dict[str, Any]:
+        """Plain JSON values. ``metrics`` maps ``P@1`` to ``{"value": 0.8, "ci": [0.78, 0.82]}``;
+        with ``labels``, the table of single labels too.
+        """
+        listed = {"table": [_plain(asdict(label)) for label in self.labels]} if labels else {}
         return {
             "title": self.title,
             "k": list(self.ks),
@@ -72,9 +80,11 @@ class Report:
             },
             "bins": [_plain(asdict(b)) for b in self.bins],
             "labels": {
-                "missed": [asdict(label) for label in self.missed],
-                "overpredicted": [asdict(label) for label in self.overpredicted],
+                "missed": [_plain(asdict(label)) for label in self.missed],
+                "overpredicted": [_plain(asdict(label)) for label in self.overpredicted],
+                **listed,
             },
+            "rules": [_plain(asdict(rule)) for rule in self.rules],
             "data": _plain(asdict(self.facts)),
             "propensity": self.propensity,
             "calibration": None if self.calibration is None else _plain(asdict(self.calibration)),
@@ -83,7 +93,7 @@ class Report:
         }
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
-        """A page without script or outside address; also written to ``path`` if one is given."""
+        """A page without any outside address; also written to ``path`` if one is given."""
         from longtail.report.page import page
 
         html = page(self)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from longtail.report.catalogue import CATALOGUE, GROUPS
 from longtail.report.measure import Measurement
-from longtail.report.summary import Report
+
+if TYPE_CHECKING:  # which imports this module for its numbers
+    from longtail.report.summary import Report
 
 __all__ = [
     "align",
@@ -26,7 +29,7 @@ _JOINERS = "\u200c\u200d"
 
 def text(report: Report) -> str:
     """The whole report, at most about 100 columns wide for three values of k."""
-    parts = [_head(report), _metrics(report), _bins(report), _calibration(report)]
+    parts = [_head(report), _metrics(report), _bins(report), _rules(report), _calibration(report)]
     if report.warnings:
         parts.append(_warnings(report))
     return "\n\n".join(part for part in parts if part)
@@ -109,6 +112,24 @@ def _bins(report: Report) -> str:
         )
     heading = f"Head to tail: labels by {source} frequency, in bins of about equal volume"
     return heading + "\n" + align(rows)
+
+
+def _rules(report: Report) -> str:
+    if not report.rules:
+        return ""
+    k = max(report.ks)
+    bins = report.rules[0].bins
+    rows = [["", f"P@{k}", f"macro-F1@{k}", f"coverage@{k}", *(f"R {b.name}" for b in bins)]]
+    for rule in report.rules:
+        values = [rule.metrics[f"{symbol}@{k}"] for symbol in ("P", "macro-F1", "coverage")]
+        values += [b.recall[k] for b in rule.bins]
+        rows.append([f"  {printable(rule.name)}", *(per_cent(v) for v in values)])
+    lines = [f"Decision rules, and the recall of each bin at {k}", align(rows)]
+    lines += [
+        textwrap.fill(printable(rule.sentence), _WIDTH, initial_indent="  ", subsequent_indent="  ")
+        for rule in report.rules[1:]
+    ]
+    return "\n".join(lines)
 
 
 def _calibration(report: Report) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,16 @@ class TradeoffPoint:
     def values(self) -> tuple[float, float]:
         """The measured values, or the expected ones where there is no truth."""
         return self.expected if self.measured is None else self.measured
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return {
+            "name": self.name,
+            "precision_weight": self.weight,
+            "expected": list(self.expected),
+            "measured": None if self.measured is None else list(self.measured),
+            "on_front": self.on_front,
+        }
 
 
 @dataclass(frozen=True)
@@ -84,15 +95,27 @@ class Tradeoff:
         """
         return _draw(self, path, ax)
 
-    def __str__(self) -> str:
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values; the two numbers of a point are in the order of ``metrics``."""
+        return {
+            "metrics": [f"{name}@{self.k}" for name in self.metrics],
+            "points": [point.to_dict() for point in self.points],
+        }
+
+    def table(self, points: Sequence[TradeoffPoint]) -> str:
+        """Some of the points as aligned text."""
         names = [f"{name}@{self.k}" for name in self.metrics]
         of = "measured" if self.points[0].measured is not None else "expected"
-        lines = [f"{'':24}{names[0]:>20}{names[1]:>20}   ({of}; * on the front)"]
-        for point in self.points:
+        width = max(24, *(len(point.name) + 2 for point in points))
+        lines = [f"{'':{width}}{names[0]:>20}{names[1]:>20}   ({of}; * on the front)"]
+        for point in points:
             first, second = point.values
             star = "*" if point.on_front else ""
-            lines.append(f"{point.name:24}{first:>20.4f}{second:>20.4f}   {star}")
+            lines.append(f"{point.name:{width}}{first:>20.4f}{second:>20.4f}   {star}")
         return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return self.table(self.points)
 
 
 def tradeoff(
@@ -105,6 +128,7 @@ def tradeoff(
     prior: Any = None,
     budget: str = "exactly",
     compare: bool = True,
+    others: Mapping[str, TopK] | None = None,
     random_state: Any = 0,
     n_jobs: int | None = None,
 ) -> Tradeoff:
@@ -122,6 +146,8 @@ def tradeoff(
     prior: label frequencies for the rules drawn for comparison; None takes the mean of ``eta``.
     budget: "exactly" or "at_most" k.
     compare: also the usual heuristics: power law, logarithm, macro-recall.
+    others: more answers to compare with, by name: a ``TopK`` of the same rows whose scores are the
+        probabilities of the chosen labels, as rules give it.
 
     >>> rng = np.random.default_rng(0)
     >>> curve = tradeoff(rng.random((200, 30)) ** 6 * np.linspace(1, 0.1, 30), k=2)
@@ -146,8 +172,10 @@ def tradeoff(
         "metric": other, "k": k, "budget": budget, "random_state": random_state, "n_jobs": n_jobs
     }  # fmt: skip
     shares = _weights(weights)
+    given = _checked(others, found, k)
     points = []
-    for name, weight, top in _answers(found, settings, shares, prior if compare else False):
+    answers = _answers(found, settings, shares, prior if compare else False)
+    for name, weight, top in chain(answers, ((name, None, top) for name, top in given.items())):
         expected = _expected(found, top, other, k)
         measured = None if truth is None else _measured(truth, top, other, k)
         if metrics[1] == "precision":
@@ -165,6 +193,22 @@ def _other(metrics: tuple[str, str]) -> str:
         known = ", ".join([*MACRO, "coverage"])
         raise ValueError(f"unknown metric {other!r}: use one of {known}")
     return other
+
+
+def _checked(others: Mapping[str, TopK] | None, found: Candidates, k: int) -> dict[str, TopK]:
+    """Answers of other rules, all k wide."""
+    out = {}
+    for name, top in (others or {}).items():
+        if not isinstance(top, TopK) or top.n_labels not in (None, found.n_labels):
+            raise TypeError(f"others[{name!r}] must be a TopK over {found.n_labels} labels")
+        check_same_rows(found.n_rows, len(top), "eta", f"others[{name!r}]")
+        if top.indices.max(initial=-1) >= found.n_labels:
+            raise ValueError(f"others[{name!r}] names label {top.indices.max()}")
+        missing = ((0, 0), (0, max(0, k - top.k)))
+        ids = np.pad(top.indices, missing, constant_values=-1)
+        scores = np.pad(top.scores, missing, constant_values=-np.inf)
+        out[str(name)] = TopK._trusted(ids, scores, found.n_labels).head(k)
+    return out
 
 
 def _weights(weights: Sequence[float] | None) -> list[float]:
@@ -207,7 +251,7 @@ _HEURISTICS = [
 
 
 def _linear(found: Candidates, a: np.ndarray, b: np.ndarray, settings: dict[str, Any]) -> TopK:
-    ids, etas, _ = decide_linear(
+    ids, etas = decide_linear(
         found, a, b, settings["k"], exactly=True, by_probability=True, n_jobs=settings["n_jobs"]
     )
     return TopK._trusted(ids, etas, found.n_labels)

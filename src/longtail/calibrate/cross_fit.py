@@ -1,0 +1,54 @@
+"""``cross_fit``: answers for every row by a copy of the model that was fitted without it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from longtail._validation import as_k
+from longtail.data.topk import TopK
+
+__all__ = ["cross_fit"]
+
+_PER_ROW = ("sample_weight", "extra_rows")  # options of fit that belong to rows
+
+
+def cross_fit(
+    model: Any, X: Any, Y: Any, k: int, folds: int, random_state: Any = 0, **fit_options: Any
+) -> TopK:
+    """The k best answers for each row of ``X`` (n, d), out of fold.
+
+    Rows are cut into ``folds`` parts at random; for each part a fresh copy of ``model`` (same class
+    and parameters) is fitted on the rest of (``X``, ``Y``), both canonical, and asked about it.
+    ``fit_options`` go to ``fit``; ``sample_weight`` and ``extra_rows`` are cut to the rows of each
+    copy. Refuses fewer than two folds, or more than rows.
+
+    >>> import longtail as lt
+    >>> data = lt.make_longtail(n=200, d=50, L=20, random_state=0).train
+    >>> cross_fit(lt.NearestNeighbors(), data.X, data.Y, k=3, folds=4).indices.shape
+    (200, 3)
+    """
+    n, n_labels, folds = X.shape[0], Y.shape[1], as_k(folds, "folds")
+    if not 2 <= folds <= n:
+        raise ValueError(f"folds must lie between 2 and the number of rows, {n}, got {folds}")
+    fold = np.random.default_rng(random_state).permutation(n) % folds
+    ids, scores = np.full((n, k), -1, np.int32), np.full((n, k), -np.inf, np.float32)
+    for f in range(folds):
+        inside, outside = np.flatnonzero(fold == f), np.flatnonzero(fold != f)
+        options = {
+            name: _take(value, outside) if name in _PER_ROW else value
+            for name, value in fit_options.items()
+        }
+        copy = type(model)(**model.get_params(deep=False))
+        copy.fit(X[outside], Y[outside], **options)
+        top = copy.predict_topk(X[inside], k)
+        ids[inside], scores[inside] = top.indices, top.scores
+    return TopK._trusted(ids, scores, n_labels)
+
+
+def _take(value: Any, rows: np.ndarray) -> Any:
+    if value is None:
+        return None
+    return value.tocsr()[rows] if sp.issparse(value) else np.asarray(value)[rows]

@@ -1,0 +1,108 @@
+"""Answers of other decision rules to the same rows, set against those of the report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from longtail import metrics
+from longtail.metrics import ConfusionCounts, LabelBins, Matches
+from longtail.report.slices import Bin, by_bin
+from longtail.report.table import count_range
+
+__all__ = ["THESE", "RuleResult", "by_rule", "match_rules"]
+
+THESE = "these answers"  # what the answers of the report itself are called
+
+
+@dataclass(frozen=True)
+class RuleResult:
+    """One rule at the largest k: its ``metrics``, its ``bins`` from head to tail, and ``sentence``:
+    what changes for rare labels and what it costs on frequent ones, for people who do not read
+    tables (empty for the answers of the report itself).
+    """
+
+    name: str
+    metrics: dict[str, float]
+    bins: tuple[Bin, ...]
+    sentence: str
+
+
+def match_rules(
+    rules: Mapping[str, Any] | None, matches: Matches, k: int, filters: Any, n_jobs: int | None
+) -> dict[str, Matches]:
+    """The answers of every rule, matched with the truth of the report."""
+    out: dict[str, Matches] = {}
+    for name, top in (rules or {}).items():
+        if str(name) == THESE:
+            raise ValueError(f"{THESE!r} is what the report's own answers are called: rename it")
+        if isinstance(top, metrics.Matches):
+            raise TypeError(f"rules[{name!r}] must be a TopK or a matrix of scores")
+        if filters is not None:
+            top = metrics.filter_predictions(top, filters, k)
+        out[str(name)] = metrics.match(matches.truth, top, k, n_jobs=n_jobs)
+    return out
+
+
+def by_rule(
+    found: Mapping[str, Matches], matches: Matches, bins: LabelBins, k: int
+) -> tuple[RuleResult, ...]:
+    """The report's own answers first, then every other rule; empty where there is no other."""
+    if not found:
+        return ()
+    own = _result(THESE, matches, bins, k, None)
+    return (own, *(_result(name, other, bins, k, own) for name, other in found.items()))
+
+
+def _result(
+    name: str, matches: Matches, bins: LabelBins, k: int, base: RuleResult | None
+) -> RuleResult:
+    counts = matches.label_counts(k)
+    values = {
+        f"P@{k}": float(metrics.precision_at_k(None, matches, k=k)),
+        f"R@{k}": float(metrics.recall_at_k(None, matches, k=k)),
+        f"macro-F1@{k}": float(metrics.macro_f1_at_k(None, matches, k=k)),
+        f"coverage@{k}": float(metrics.coverage_at_k(None, matches, k=k)),
+        "answers right": _share_right(counts),
+        "answers a row": float(counts.predicted.sum()) / max(matches.n_rows, 1),
+    }
+    made = by_bin(matches, bins, (k,))
+    sentence = "" if base is None else _sentence(name, values, made, base, k)
+    return RuleResult(name, values, made, sentence)
+
+
+def _share_right(counts: ConfusionCounts) -> float:
+    named = float(np.sum(counts.predicted))
+    return float(np.sum(counts.true_positives)) / named if named else 0.0
+
+
+def _sentence(
+    name: str, values: dict[str, float], bins: tuple[Bin, ...], base: RuleResult, k: int
+) -> str:
+    """Rare labels first: that is what the rule is for; then what it costs."""
+    rare, frequent = bins[-1], bins[0]
+    old_rare, old_frequent = base.bins[-1], base.bins[0]
+    right = (
+        f"{100 * values['answers right']:.0f} of 100 answers are right instead of "
+        f"{100 * base.metrics['answers right']:.0f}"
+    )
+    if len(bins) == 1:
+        return f"With {name}, {_found(rare, old_rare, k, '')}; {right}."
+    covered, was = rare.coverage[k] * rare.n_present, old_rare.coverage[k] * rare.n_present
+    return (
+        f"With {name}, {_found(rare, old_rare, k, 'rare')}, and {covered:,.0f} of the "
+        f"{rare.n_present:,} rare labels at least once instead of {was:,.0f}. "
+        f"In return, {_found(frequent, old_frequent, k, 'frequent')}, and {right}."
+    )
+
+
+def _found(now: Bin, before: Bin, k: int, kind: str) -> str:
+    span = count_range(now.min_count, now.max_count)
+    what = f"{kind} labels ({span} examples each)" if kind else "labels"
+    return (
+        f"{100 * now.recall[k]:.0f} of 100 true {what} are found instead of "
+        f"{100 * before.recall[k]:.0f}"
+    )
