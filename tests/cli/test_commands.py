@@ -11,7 +11,7 @@ import warnings
 from pathlib import Path
 
 import pytest
-from cli_cases import longtail_command, run, write_tickets
+from cli_cases import run, write_tickets
 
 import longtail as lt
 from longtail.cli import main
@@ -44,6 +44,10 @@ def test_predict_reads_lines_and_json_lines(folder: Path) -> None:
     asked = "\n".join(json.dumps({"body": row["text"], "id": 3}) for row in rows)
     as_json = run("predict", folder / "model", "-", "-k", 1, "--text-column", "body", stdin=asked)
     assert as_json.stdout == plain.stdout
+    marked = b'\xef\xbb\xbf{"text": "paper jam"}\n'  # as some editors begin a file
+    assert run("predict", folder / "model", "-k", 1, stdin=marked).stdout in plain.stdout
+    half = run("predict", folder / "model", stdin=b'{"text": "\\ud800"}\n', code=2)
+    assert "<standard input>:1: a string holds half of a surrogate pair" in half.stderr
 
 
 def test_predict_writes_csv_and_tables(folder: Path) -> None:
@@ -198,6 +202,7 @@ def test_help_comes_in_half_a_second() -> None:
         (("train", "{data}", "-o", "{folder}/model"), "--overwrite"),
         (("train", "{data}", "-o", "x", "--text-column", "body"), "no field 'body'"),
         (("train", "{data}", "-o", "x", "--model", "gpt"), "unknown model 'gpt'"),
+        (("train", "{data}", "-o", "x", "--memory-limit", "2XB"), "memory_limit"),
         (("train", "{data}"), "--output"),
         (("predict", "{folder}/model", "-k", "0"), "'-k'"),
         (("predict", "{folder}/model", "-f", "xml"), "unknown format 'xml'"),
@@ -228,7 +233,3 @@ def test_errors_are_one_line_and_code_2(
 def test_errors_as_json(folder: Path) -> None:
     done = run("inspect", folder / "nothing", "--json", code=2)
     assert json.loads(done.stderr)["code"] == 2
-
-
-def test_the_module_is_the_command() -> None:
-    assert longtail_command("x")[1:3] == ["-m", "longtail"]

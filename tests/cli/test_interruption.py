@@ -106,6 +106,23 @@ def test_parts_of_another_training_are_not_used(tmp_path: Path) -> None:
     assert "memory_limit" in refused.stderr.splitlines()[-1]
 
 
+def test_a_folder_of_parts_that_is_none(tmp_path: Path) -> None:
+    data = write_tickets(tmp_path / "tickets.jsonl")
+    parts = tmp_path / "model.unfinished"
+    options = (data, "-o", tmp_path / "model", "--test-size", 0, "--model", "one-vs-all")
+    (parts / "model").mkdir(parents=True)
+    (parts / "mine.txt").write_text("not to be lost")
+    told = run("train", *options, code=2).stderr
+    assert "mine.txt is no part of a training" in told.splitlines()[-1]
+    assert (parts / "mine.txt").read_text() == "not to be lost"
+    (parts / "mine.txt").unlink()
+    (parts / "model" / "problem.json").write_text("")  # a failure of power
+    assert "starting anew" in run("train", *options).stderr
+    assert (tmp_path / "model").is_dir() and not parts.exists()
+    run("train", tmp_path / "none.csv", "-o", tmp_path / "new" / "model", code=2)
+    assert not (tmp_path / "new").exists()
+
+
 def _lines(path: Path) -> int:
     return path.read_bytes().count(b"\n")
 

@@ -26,11 +26,16 @@ _LOCK = ".lock"
 def unfinished(output: Path) -> Iterator[Path]:
     """The folder of parts for the model ``output``; removed when the block ends well.
 
-    Refuses a folder that another training is writing to.
+    Refuses a folder that another training is writing to, and one that holds anything else.
     """
+    from longtail.tagger.fitting import PARTS
+
     whole = Path(os.path.abspath(output))
     folder = whole.with_name(f"{whole.name}.unfinished")
     folder.mkdir(parents=True, exist_ok=True)
+    for entry in folder.iterdir():
+        if entry.name not in (*PARTS, _LOCK):  # it would be removed in the end
+            raise ValueError(f"{entry} is no part of a training: choose another folder for -o")
     with open(folder / _LOCK, "w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

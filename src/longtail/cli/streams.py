@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import sys
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
@@ -25,7 +24,7 @@ def texts_from(source: str, options: DataOptions, fields: list[str] | None) -> I
     if source == "-":
         if sys.stdin.isatty():
             print("reading texts, one a line; end with Ctrl-D", file=sys.stderr)
-        stream = io.TextIOWrapper(sys.stdin.buffer, encoding="utf-8", errors="strict", newline="\n")
+        stream = io.TextIOWrapper(sys.stdin.buffer, encoding="utf-8-sig", newline="\n")
         yield from _from_lines(stream, options, fields, "<standard input>")
     elif is_table_name(source):
         yield from _from_table(source, options, fields)
@@ -69,29 +68,21 @@ def _from_lines(
 def _from_json(
     line: str, number: int, options: DataOptions, fields: list[str] | None, name: str
 ) -> Any:
-    from longtail.exceptions import DataFormatError
+    from longtail.data.json_lines import parse_record
+    from longtail.data.place import Place
 
-    try:
-        record = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        message = f"expected a JSON object: {getattr(error, 'msg', error)}"
-        raise DataFormatError(message, path=name, line=number) from None
-    if not isinstance(record, dict):
-        raise DataFormatError("expected a JSON object", path=name, line=number)
+    place = Place(name, number)
+    record = parse_record(line, place)
     wanted = fields or (options.text_column or "text").split(",")
     values = {field: record.get(field) or "" for field in wanted}
     if not any(field in record for field in wanted):
         have = ", ".join(list(record)[:20]) or "none"
-        raise DataFormatError(
-            f"no field {' or '.join(wanted)}: the fields are {have} (use --text-column)",
-            path=name,
-            line=number,
+        raise place.error(
+            f"no field {' or '.join(wanted)}: the fields are {have} (use --text-column)"
         )
     for field, value in values.items():
         if not isinstance(value, str):
-            raise DataFormatError(
-                f"{field}: expected a text, got {value!r}", path=name, line=number
-            )
+            raise place.error(f"{field}: expected a text, got {value!r}")
     return values if fields else " ".join(value for value in values.values() if value)
 
 

@@ -82,6 +82,10 @@ def command(
         from longtail.tagger import make_model
 
         make_model(model)  # refuses an unknown one before the data is read
+    if memory_limit is not None:
+        from longtail.linear.memory import as_bytes
+
+        as_bytes(memory_limit)  # likewise
     options = DataOptions(text_column, label_column, label_separator, delimiter, layout, weights)
     params = {
         "model": model,
@@ -92,13 +96,12 @@ def command(
         "calibrate": calibrate,
         "learn_label_texts": learn_label_texts,
     }
+    source = held_out(read(data, options), test_size, seed)
+    note(
+        f"{source.name}: {len(source.train):,} rows, {len(source.label_names):,} labels"
+        + (f"; {len(source.test):,} rows to measure on" if source.test is not None else "")
+    )
     with unfinished(output) as folder, told():
-        source = read(data, options)
-        source = held_out(source, test_size, seed)
-        note(
-            f"{source.name}: {len(source.train):,} rows, {len(source.label_names):,} labels"
-            + (f"; {len(source.test):,} rows to measure on" if source.test is not None else "")
-        )
         tagger, seconds = resumable(lambda parts: fit_tagger(source, params, parts), folder)
         aside = 0 if source.test is None else len(source.test)
         note(f"trained in {seconds:.1f} s" + (f"; measuring on {aside:,} rows" if aside else ""))

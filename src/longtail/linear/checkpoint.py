@@ -40,8 +40,7 @@ class Checkpoint:
         self.path.mkdir(parents=True, exist_ok=True)
         note = self.path / "problem.json"
         if note.exists():
-            held = json.loads(note.read_text()).get("fingerprint")
-            if held != problem:
+            if _held(note) != problem:
                 raise OtherTraining(
                     f"{self.path} holds parts of another training (other data, parameters or "
                     "version): name another folder, or delete this one"
@@ -64,6 +63,14 @@ class Checkpoint:
 
     def save(self, name: str, state: persist.State) -> None:
         persist.save(self.path / name, state, overwrite=True)
+
+
+def _held(note: Path) -> Any:
+    """The fingerprint in the file; None where a failure of power left no such thing in it."""
+    try:
+        return json.loads(note.read_text())["fingerprint"]
+    except (KeyError, TypeError, ValueError):
+        return None
 
 
 def fingerprint(arrays: Iterable[np.ndarray | None], settings: dict[str, Any]) -> str:

@@ -16,7 +16,9 @@ from longtail._validation import as_labels
 from longtail.data import Vocabulary
 from longtail.tagger.given import GivenFeatures
 
-__all__ = ["Labelled", "copied", "fit_ranker", "label_rows", "named_labels"]
+__all__ = ["PARTS", "Labelled", "copied", "fit_ranker", "label_rows", "named_labels"]
+
+PARTS = ("model", "held-out")  # folders of a checkpoint
 
 
 @dataclass(frozen=True)
@@ -100,6 +102,6 @@ def fit_ranker(
 
 def copied(estimator: Any) -> Any:
     """The same estimator, not fitted."""
-    if not hasattr(estimator, "get_params"):
+    if isinstance(estimator, type) or not hasattr(estimator, "get_params"):
         raise TypeError(f"expected an estimator, got {estimator!r}")
     return type(estimator)(**estimator.get_params(deep=False))
