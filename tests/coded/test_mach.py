@@ -142,6 +142,21 @@ def test_a_label_without_rows_is_hashed(data: Any) -> None:
     new = [[1] if i == 0 else [] for i in range(X.shape[0])]
     model = linear(n_buckets=60).fit(X, Y).add_labels(X, new, negatives=(X[:3], Y[:3]))
     np.testing.assert_array_equal(model.code_.table_[-2], hashed[0])
+    model = linear(n_buckets=60).fit(X, Y).add_labels(X[:0], Y[:0, :2])
+    np.testing.assert_array_equal(model.code_.table_[-2:], hashed)
+
+
+def test_rows_of_new_labels_are_read_in_parts(data: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    X, Y, new = data.train.X, data.train.Y[:, :120], data.train.Y[:, 120:]
+    model = linear().fit(X, Y)
+    state = model._get_state()
+    whole = model.add_labels(X[:500], new[:500], negatives=(X[500:], Y[500:])).code_.table_
+    monkeypatch.setattr("longtail.coded.growing.CHUNK", 1)
+    parts = lt.MACH._from_state(state)
+    parts.add_labels(X[:500], new[:500], negatives=(X[500:], Y[500:]))
+    np.testing.assert_array_equal(parts.code_.table_, whole)
+    with pytest.raises(TypeError, match="pair"):
+        parts.add_labels(X[:500], new[:500], negatives=X[500:])
 
 
 def test_one_label_per_row() -> None:

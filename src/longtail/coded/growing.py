@@ -7,7 +7,7 @@ it resembles are; and a few steps of training teach the buckets the difference.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,7 +17,9 @@ from longtail._validation import as_features, as_k, as_labels
 from longtail.data.vocabulary import Vocabulary
 from longtail.deep import Network
 
-__all__ = ["GrowingBuckets"]
+__all__ = ["CHUNK", "GrowingBuckets"]
+
+CHUNK = 1 << 25  # bucket scores held at a time
 
 Self = TypeVar("Self", bound="GrowingBuckets")
 
@@ -63,7 +65,11 @@ class GrowingBuckets:
         """
         model: Any = self
         model._check_fitted()
-        buckets = None
+        buckets, further = None, None
+        if negatives is not None:
+            if not (isinstance(negatives, (tuple, list)) and len(negatives) == 2):
+                raise TypeError("negatives must be a pair (X, Y) of further rows and their labels")
+            further = negatives[0]
         if Y is None:
             count = as_k(X, "the number of new labels")
         else:
@@ -84,7 +90,7 @@ class GrowingBuckets:
         if count == 0:
             return self
         if Y is not None:
-            buckets = _resembling(model, X, Y, None if negatives is None else negatives[0])
+            buckets = _resembling(model, X, Y, further)
         model.__dict__.pop("_active_code", None)
         model.code_ = model.code_.with_labels(count, buckets)
         model.n_labels_ = model.code_.n_labels_
@@ -115,25 +121,34 @@ def _resembling(model: Any, X: Any, Y: Any, negatives: Any) -> np.ndarray:
     """Buckets (m, R) of the new labels that the columns of ``Y`` are."""
     if model.missing_repetitions_:
         raise ValueError("some repetitions are not trained: merge the model first")
-    values = _values(model, X)
-    total, n = values.sum(axis=0, dtype=np.float64), len(values)
+    shape = (len(model.repetitions_), model.code_.n_buckets_)
+    sums, total, n = np.zeros((Y.shape[1], *shape)), np.zeros(shape), X.shape[0]
+    for rows, values in _values(model, X):
+        total += values.sum(axis=0, dtype=np.float64)
+        sums += (Y[rows].T @ values.reshape(len(values), total.size)).reshape(sums.shape)
     if negatives is not None:
-        more = _values(model, negatives)
-        total, n = total + more.sum(axis=0, dtype=np.float64), n + len(more)
+        further = as_features(negatives, n_features=model.n_features_in_)
+        n += further.shape[0]
+        for _, values in _values(model, further):
+            total += values.sum(axis=0, dtype=np.float64)
     counts = np.asarray(Y.sum(axis=0), dtype=np.float64).ravel()
-    sums = np.asarray(Y.T @ values.reshape(len(values), -1)).reshape(Y.shape[1], *total.shape)
     others = n > counts.max(initial=0)  # are there rows to stand out from?
-    above = sums / np.maximum(counts, 1e-30)[:, None, None] - (total / n if others else 0)
-    buckets = above.argmax(axis=2).astype(np.int32)
+    sums /= np.maximum(counts, 1e-30)[:, None, None]
+    sums -= total / n if others else 0
+    buckets = sums.argmax(axis=2).astype(np.int32)
     hashed = model.code_.with_labels(Y.shape[1]).table_[model.code_.n_labels_ :]
     buckets[counts == 0] = hashed[counts == 0]
     return buckets  # type: ignore[no-any-return]
 
 
-def _values(model: Any, X: Any) -> np.ndarray:
-    """How probable each bucket is, (n, R, B) in [0, 1]."""
-    scores = model.bucket_scores(X)
-    if model._bucket_link() == "softmax":
-        scores = np.exp(scores - scores.max(axis=2, keepdims=True))
-        return scores / scores.sum(axis=2, keepdims=True)  # type: ignore[no-any-return]
-    return 1 / (1 + np.exp(-np.clip(scores, -30, 30)))  # type: ignore[no-any-return]
+def _values(model: Any, X: Any) -> Iterator[tuple[slice, np.ndarray]]:
+    """How probable each bucket is, (m, R, B) in [0, 1], for some rows after the others."""
+    step = max(64, CHUNK // model.n_outputs_)
+    for begin in range(0, X.shape[0], step):
+        rows = slice(begin, begin + step)
+        scores = model.bucket_scores(X[rows])
+        if model._bucket_link() == "softmax":
+            scores = np.exp(scores - scores.max(axis=2, keepdims=True))
+            yield rows, scores / scores.sum(axis=2, keepdims=True)
+        else:
+            yield rows, 1 / (1 + np.exp(-np.clip(scores, -30, 30)))

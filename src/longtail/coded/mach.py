@@ -13,15 +13,13 @@ from longtail._native import core, n_threads
 from longtail._validation import as_features, as_k, as_seed
 from longtail.calibrate.ranker import ProbabilityRanker
 from longtail.coded.estimators import bucket_estimator, from_part
-from longtail.coded.growing import GrowingBuckets
+from longtail.coded.growing import CHUNK, GrowingBuckets
 from longtail.codes import HashCode
 from longtail.data.topk import TopK
 from longtail.deep import Network
 from longtail.exceptions import ModelFormatError
 
 __all__ = ["MACH"]
-
-_CHUNK = 1 << 25  # bucket scores held at a time
 
 
 class MACH(GrowingBuckets, ProbabilityRanker):
@@ -224,7 +222,7 @@ class MACH(GrowingBuckets, ProbabilityRanker):
 
     def _predict_topk(self, X: Any, k: int) -> TopK:
         code = self._decoding_code()
-        step = max(64, _CHUNK // self.n_outputs_)
+        step = max(64, CHUNK // self.n_outputs_)
         parts = [
             code.decode(self.bucket_scores(X[begin : begin + step]), k)
             for begin in range(0, max(1, X.shape[0]), step)
