@@ -111,7 +111,7 @@ def test_what_makes_no_sense_is_refused(server: Server, body: object, status: in
     found, headers, problem = server.ask("/predict", body, method="POST")
     assert found == status, problem
     assert headers["content-type"] == "application/problem+json"
-    assert problem["status"] == status and problem["detail"]
+    assert problem["status"] == status and problem["detail"][0] not in ":; "
 
 
 def test_half_a_character_does_no_harm(server: Server) -> None:

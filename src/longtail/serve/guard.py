@@ -121,7 +121,7 @@ class Guard:
     async def _read(self, scope: Message, receive: Receive) -> bytes | None:
         most = self.settings.max_body
         told = dict(scope["headers"]).get(b"content-length", b"0")
-        if told.isdigit() and int(told) > most:
+        if told.isdigit() and (len(told) > 18 or int(told) > most):
             raise _Refused(413, f"the request is larger than {most:,} bytes")
         parts, size = [], 0
         while True:

@@ -62,6 +62,9 @@ class Predicting:
             return refusal(422, f"explain is for at most {_MOST_EXPLAINED} texts at a time")
         if (question.include or question.exclude) and not can_filter(tagger.model_):
             return refusal(422, "this model cannot filter labels (include, exclude)")
+        for name in (*(question.include or ()), *(question.exclude or ())):
+            if name not in tagger.vocabulary_:  # said without the slow search for a similar one
+                return refusal(422, f"unknown label {name[:100]!r}")
         options = Options(
             question.k,
             question.threshold,

@@ -21,7 +21,7 @@ def refusal(status: int, detail: str, headers: Mapping[str, str] | None = None) 
 def invalid(errors: Sequence[Mapping[str, Any]]) -> Response:
     """What pydantic found, in a line: 400 for what is no JSON, else 422."""
     parts = [
-        f"{'.'.join(str(step) for step in item.get('loc', ())[:6])}: {item.get('msg', '')}"
+        ": ".join(filter(None, (".".join(map(str, item["loc"][:6])), item["msg"])))
         for item in errors[:5]
     ]
     not_json = any(item.get("type") == "json_invalid" for item in errors)
