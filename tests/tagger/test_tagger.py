@@ -9,6 +9,7 @@ from tagger_cases import tickets
 
 import longtail as lt
 from longtail.tagger import choose
+from longtail.tagger.tail import lean
 
 TEXTS, LABELS = tickets()
 
@@ -76,6 +77,13 @@ def test_tail_weighs_by_inverse_propensity() -> None:
     eta = lt.TopK.from_scores(rng.random((20, 40), np.float32), 30)
     psp = lt.WeightedTopK("psp", 5, propensity=1 / inverse, candidates_only=True)
     assert lean(eta, inverse, 1.0, k=5).indices.tolist() == psp.select(eta).indices.tolist()
+
+
+def test_tail_of_margins_does_not_depend_on_other_texts() -> None:
+    margins = lt.TopK([[0, 1], [0, 1]], [[0.9, 0.7], [0.9, -0.5]], 2)
+    together = lean(margins, np.array([1.0, 1.25]), 1.0, 2)
+    for i in range(2):
+        assert lean(margins[i], np.array([1.0, 1.25]), 1.0, 2) == together[i]
 
 
 def test_it_says_what_it_chose(tagger: lt.Tagger, caplog: pytest.LogCaptureFixture) -> None:
@@ -219,6 +227,8 @@ def test_new_labels_need_a_model_that_can(tagger: lt.Tagger) -> None:
     assert growing.label_counts_[-1] == 1
     with pytest.raises(ValueError, match="no label is new"):
         growing.add_labels(["paper"], [["printer"]])
+    with pytest.raises(TypeError, match="list of label names"):
+        growing.add_labels(["some paper"], ["fresh"])
 
 
 @pytest.mark.parametrize("model", ["one-vs-all", "xr-linear", "ensemble"])

@@ -72,10 +72,35 @@ def test_it_is_the_rule_itself(rows: tuple[list[str], list[list[str]]]) -> None:
     assert ruled.predict_topk(texts[:40], 3).indices.tolist() == chosen.indices.tolist()
 
 
+def test_rules_that_name_fewer_labels_than_asked_for(
+    rows: tuple[list[str], list[list[str]]],
+) -> None:
+    texts, labels = rows
+    ruled = lt.Tagger(model="one-vs-all", rule=lt.Threshold("macro_f1", k=2)).fit(texts, labels)
+    top = ruled.predict_topk(texts[:50], 5)
+    assert top.indices.shape == (50, 5) and (top.indices[:, 2:] == -1).all()
+    metrics = ruled.evaluate(texts[:50], labels[:50], n_resamples=0).to_dict()["metrics"]
+    assert metrics["R@5"]["value"] > 0.8 and metrics["P@5"]["value"] <= 0.4
+    curve = ruled.lean_curve(texts[:50], ruled.truth(labels[:50]))
+    assert [point["tail"] for point in curve] == [0, 0.25, 0.5, 0.75, 1]
+
+    class Silent:
+        def select(self, top: lt.TopK) -> lt.TopK:
+            return lt.TopK(np.full((len(top), 1), -1), np.full((len(top), 1), -np.inf), 8)
+
+    silent = lt.Tagger(model="one-vs-all", rule=Silent()).fit(texts, labels)
+    assert silent.predict(texts[:1]) == [[]]
+    with pytest.raises(ValueError, match="gets no label"):
+        silent.explain(texts[0])
+    assert silent.explain(texts[0], "label 0").label == "label 0"
+
+
 def test_refusals(rows: tuple[list[str], list[list[str]]]) -> None:
     texts, labels = rows
     with pytest.raises(TypeError, match="rule must have select"):
         lt.Tagger(rule="macro_f1").fit(texts, labels)
+    with pytest.raises(TypeError, match="expected an estimator"):
+        lt.Tagger(rule=lt.TopKRule).fit(texts, labels)
     with pytest.raises(ValueError, match="too few can be held out"):
         lt.Tagger(rule=lt.Threshold()).fit(texts[:20], labels[:20])
     with pytest.raises(TypeError, match="needs probabilities"):

@@ -15,7 +15,7 @@ from longtail.tagger.abilities import allowed, searching, without
 from longtail.tagger.fields import Columns, as_columns, check_weights, rows_of
 from longtail.tagger.held_out import CANDIDATES
 from longtail.tagger.names import label_ids
-from longtail.tagger.tail import check_tail, inverse_propensity, lean, scored
+from longtail.tagger.tail import check_tail, inverse_propensity, lean, padded, scored
 
 __all__ = ["Answering"]
 
@@ -112,7 +112,7 @@ class Answering(Estimator):
             top = scored(self.rule_.select(candidates, **given), candidates)
         if tail:
             top = lean(top, self._inverse(), tail, k)
-        return top.head(k)
+        return padded(top.head(k), min(k, len(self.vocabulary_)))
 
     def predict(
         self,

@@ -96,7 +96,8 @@ def _from_records(records: list[Any], fields: Sequence[str] | None) -> Columns:
         if not isinstance(row, Mapping):
             raise TypeError(f"texts[{i}] is {type(row).__name__}, but other rows have fields")
         if not any(field in row for field in fields):
-            raise ValueError(f"texts[{i}] has none of the fields {', '.join(map(repr, fields))}")
+            have = ", ".join(map(repr, fields)) or "of other rows"
+            raise ValueError(f"texts[{i}] has none of the fields {have}")
         for field in fields:
             value = row.get(field)
             columns[field].append("" if value is None else value)

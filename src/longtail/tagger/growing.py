@@ -25,7 +25,7 @@ def teach(tagger: Tagger, texts: Any, labels: Any) -> None:
             f"{type(tagger.rule_).__name__} was learned for the labels there are: fit anew, or "
             "take a rule that learns nothing"
         )
-    lists = [list(row) for row in labels]
+    lists = [row if isinstance(row, str) else list(row) for row in labels]
     found = Vocabulary.from_lists(lists)
     known_names = tagger.vocabulary_
     new = [name for name in found if name not in known_names]

@@ -252,7 +252,10 @@ class Tagger(Answering):
         columns = self._columns([text])
         x = rows_of(columns, self.vectorizer_, check_weights(self.field_weights))
         if label is None:
-            label = self.named(self.rank(x, 1))[0][0][0]
+            best = self.rank(x, 1).indices[0, 0]
+            if best < 0:
+                raise ValueError("this text gets no label: name the one to explain")
+            label = self.label_names[best]
         names = [label] if isinstance(label, str) else list(label)
         ids = {name: find_label(self.vocabulary_, name) for name in names}
         found = explain_row(

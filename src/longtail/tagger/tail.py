@@ -25,7 +25,7 @@ from longtail.decide import WeightedTopK
 from longtail.propensity import JainPropensity
 from longtail.propensity.base import PropensityWarning
 
-__all__ = ["check_tail", "inverse_propensity", "lean", "scored"]
+__all__ = ["check_tail", "inverse_propensity", "lean", "padded", "scored"]
 
 
 def check_tail(tail: Any) -> float:
@@ -49,8 +49,11 @@ def lean(top: TopK, inverse: np.ndarray, tail: float, k: int) -> TopK:
     """The k best of each row by the formula above, in that order; scores stay those of ``top``."""
     answered = top.indices >= 0
     scores = np.where(answered, top.scores, 0.0).astype(np.float64)
-    if scores.min(initial=0.0) < 0 or scores.max(initial=0.0) > 1:
-        scores = np.exp(-(np.maximum(0.0, 1.0 - np.maximum(scores, -8.0)) ** 3))
+    # Row by row, so that an answer does not depend on what else is asked in the same call.
+    margins = ((scores < 0) | (scores > 1)).any(axis=1)
+    if margins.any():
+        z = np.maximum(scores[margins], -8.0)
+        scores[margins] = np.exp(-(np.maximum(0.0, 1.0 - z) ** 3))
     eta = np.where(answered, scores, -np.inf).astype(np.float32)
     order = np.argsort(-eta, axis=1, kind="stable")  # a TopK descends
     found = TopK._trusted(
@@ -80,3 +83,13 @@ def scored(chosen: TopK, top: TopK) -> TopK:
         scores = np.where(keys[at] == wanted, values[at], np.float32(0))
     scores[chosen.indices < 0] = -np.inf
     return TopK._trusted(chosen.indices, scores, top.n_labels)
+
+
+def padded(top: TopK, k: int) -> TopK:
+    """The same with k slots a row: a rule that names fewer labels names no more in the others."""
+    missing = ((0, 0), (0, max(0, k - top.k)))
+    return TopK._trusted(
+        np.pad(top.indices, missing, constant_values=-1),
+        np.pad(top.scores, missing, constant_values=-np.inf),
+        top.n_labels,
+    )
