@@ -133,6 +133,18 @@ def test_train_from_standard_input(folder: Path) -> None:
     assert answer["labels"] == 3 and answer["report"]["metrics"]["P@1"]["value"] > 0.9
 
 
+def test_train_corrects_for_missing_labels(folder: Path) -> None:
+    options = ("--missing-labels", "jain", "--correction", "surrogate+balance", "--test-size", 0)
+    for name in ("one-vs-all", "ensemble"):
+        run(
+            "train", folder / "tickets.jsonl", "-o", folder / f"m-{name}", "--model", name, *options
+        )
+        model = lt.load(folder / f"m-{name}").model_
+        for member in getattr(model, "members_", [model]):
+            assert isinstance(member.missing_labels, lt.JainPropensity)
+            assert member.correction == "surrogate+balance" and member.propensity_.max() < 1
+
+
 def test_compare_tradeoff_and_tune(folder: Path) -> None:
     data = folder / "tickets.jsonl"
     done = run("compare", data, "-m", "popularity,one-vs-all", "--report", folder / "c.html")
@@ -203,6 +215,7 @@ def test_help_comes_in_half_a_second() -> None:
         (("train", "{data}", "-o", "x", "--text-column", "body"), "no field 'body'"),
         (("train", "{data}", "-o", "x", "--model", "gpt"), "unknown model 'gpt'"),
         (("train", "{data}", "-o", "x", "--memory-limit", "2XB"), "memory_limit"),
+        (("train", "{data}", "-o", "x", "--missing-labels", "jain"), "not auto"),
         (("train", "{data}"), "--output"),
         (("predict", "{folder}/model", "-k", "0"), "'-k'"),
         (("predict", "{folder}/model", "-f", "xml"), "unknown format 'xml'"),

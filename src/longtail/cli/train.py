@@ -62,6 +62,18 @@ def command(
             show_default=False,
         ),
     ] = None,
+    missing_labels: Annotated[
+        str | None,
+        typer.Option(
+            help="Correct for labels that were never recorded, by the propensities of a formula: "
+            "jain. Needs --model.",
+            show_default=False,
+        ),
+    ] = None,
+    correction: Annotated[
+        str,
+        typer.Option(help="With it: surrogate, surrogate+balance or balance+surrogate."),
+    ] = "surrogate",
     seed: opt.Seed = 0,
     jobs: opt.Jobs = None,
     json: opt.Json = False,
@@ -96,6 +108,11 @@ def command(
         "calibrate": calibrate,
         "learn_label_texts": learn_label_texts,
     }
+    if missing_labels is not None:
+        from longtail.cli.correction import corrected_model
+
+        settings = {"random_state": seed, "n_jobs": jobs, "memory_limit": memory_limit}
+        params["model"] = corrected_model(model, missing_labels, correction, **settings)
     source = held_out(read(data, options), test_size, seed)
     note(
         f"{source.name}: {len(source.train):,} rows, {len(source.label_names):,} labels"
