@@ -132,6 +132,7 @@ def test_names_of_added_labels(data: Any) -> None:
         model.add_labels(2, names=["a"])
     model.add_labels(2, names=["a", "b"])
     assert list(model.label_names_)[-2:] == ["a", "b"]
+    assert lt.MACH.merge([model]).label_names_ == model.label_names_
     with pytest.raises(ValueError, match="missing for the old labels"):
         linear(n_buckets=60).fit(X, Y).add_labels(1, names=["a"])
 

@@ -197,6 +197,7 @@ class MACH(GrowingBuckets, ProbabilityRanker):
         out.code_, out.feature_seeds_ = first.code_, first.feature_seeds_
         out.repetitions_ = dict(sorted(repetitions.items()))
         out.n_features_in_, out.n_labels_ = first.n_features_in_, first.n_labels_
+        out.label_names_ = first.label_names_
         return out
 
     @property
