@@ -180,6 +180,8 @@ def test_compare_tradeoff_and_tune(folder: Path) -> None:
     assert lt.load(folder / "tuned").predict(["paper"], k=1)[0][0][0] == "printer"
     again = run("tune", data, *options)
     assert json.loads(again.stdout) == first and again.stderr == ""  # nothing was tried anew
+    other = run("tune", data, *options[:-1], "P@5")
+    assert other.stderr.count("P@5") == 2 and journal.read_text().count("\n") == 4
 
 
 def test_features_instead_of_texts(folder: Path) -> None:
@@ -223,7 +225,9 @@ def test_help_comes_in_half_a_second() -> None:
         (("evaluate", "{folder}/model", "{data}", "--split", "final"), "no split 'final'"),
         (("explain", "{folder}/model", "text", "-l", "fax"), "unknown label 'fax'"),
         (("compare", "{data}", "-m", "popularity,gpt"), "unknown model 'gpt'"),
+        (("compare", "{data}", "-m", "popularity,"), "unknown model ''"),
         (("tune", "{data}", "--metric", "luck"), "unknown metric"),
+        (("tune", "{data}", "-o", "{folder}/model"), "--overwrite"),
         (("serve", "no-such-model"), "no-such-model"),
         (("fly",), "fly"),
     ],

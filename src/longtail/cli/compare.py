@@ -58,7 +58,7 @@ def command(
 ) -> None:
     """Fit several models on the same rows and set them side by side: quality, tail and cost."""
     weights = parse_weights(field_weights)
-    names = list(dict.fromkeys(name.strip() for name in models.split(",") if name.strip()))
+    names = list(dict.fromkeys(name.strip() for name in models.split(",")))
     source = read(
         data, DataOptions(text_column, label_column, label_separator, delimiter, layout, weights)
     )

@@ -8,9 +8,10 @@ import json
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any, TextIO
 
-__all__ = ["FORMATS", "Writer", "note", "open_output", "print_json", "writer"]
+__all__ = ["FORMATS", "Writer", "check_free", "note", "open_output", "print_json", "writer"]
 
 FORMATS = ("jsonl", "csv", "table")
 
@@ -23,6 +24,12 @@ def note(text: str) -> None:
 def print_json(value: Any) -> None:
     """One JSON document on standard output."""
     print(json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False))
+
+
+def check_free(folder: Path, overwrite: bool) -> None:
+    """Refuses a folder with something in it, before the work and not after it."""
+    if folder.exists() and not overwrite and any(folder.iterdir() if folder.is_dir() else [1]):
+        raise FileExistsError(f"{folder} exists: choose another folder, or pass --overwrite")
 
 
 class Writer(ABC):

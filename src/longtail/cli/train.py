@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from longtail.cli import options as opt
-from longtail.cli.output import note, print_json
+from longtail.cli.output import check_free, note, print_json
 from longtail.cli.reading import DataOptions, Part, Source, parse_weights, read
 from longtail.cli.resume import resumable, unfinished
 
@@ -88,8 +88,7 @@ def command(
     """
     weights = parse_weights(field_weights)
     began = time.perf_counter()
-    if output.exists() and not overwrite and any(output.iterdir() if output.is_dir() else [1]):
-        raise FileExistsError(f"{output} exists: choose another folder, or pass --overwrite")
+    check_free(output, overwrite)
     if model != "auto":
         from longtail.tagger import make_model
 

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from longtail.cli import options as opt
-from longtail.cli.output import note, print_json
+from longtail.cli.output import check_free, note, print_json
 from longtail.cli.reading import DataOptions, Part, Source, read
 from longtail.cli.train import fit_tagger, held_out
 
@@ -60,10 +60,13 @@ def command(
     """
     if metric not in METRICS:
         raise ValueError(f"unknown metric {metric!r}: use {', '.join(METRICS)}")
+    if output is not None:
+        check_free(output, overwrite)
     source = read(data, DataOptions(text_column, label_column, label_separator, delimiter, layout))
     source = _with_validation(source, seed)
     names = [name.strip() for name in models.split(",")]
-    done = _read_journal(journal)
+    search = {"data": data, "metric": metric, "seed": seed}  # a journal may serve several
+    done = _read_journal(journal, search)
     began, found = time.monotonic(), []
     for setting in settings(names, trials, seed, features=not isinstance(source.train.texts, list)):
         key = jsonlib.dumps(setting, sort_keys=True)
@@ -78,7 +81,7 @@ def command(
         note(f"{metric} {100 * score:6.2f}  {seconds:6.1f} s  {_shown(setting)}")
         if journal is not None:
             with open(journal, "a", encoding="utf-8") as file:
-                line = {"setting": setting, "metric": metric, "score": score}
+                line = {**search, "setting": setting, "score": score}
                 file.write(jsonlib.dumps(line) + "\n")
     found.sort(key=lambda pair: -pair[0])
     best_score, best = found[0]
@@ -161,14 +164,16 @@ def _with_validation(source: Source, seed: int) -> Source:
     return replace(source, train=parts.train, dev=dev)
 
 
-def _read_journal(path: Path | None) -> dict[str, float]:
-    """Scores of finished trials by setting; half a line at the end is left out."""
+def _read_journal(path: Path | None, search: dict[str, Any]) -> dict[str, float]:
+    """Scores of finished trials of this search by setting; half a line at the end is left out."""
     found: dict[str, float] = {}
     if path is None or not os.path.exists(path):
         return found
     for line in path.read_text(encoding="utf-8").splitlines():
         try:
             entry = jsonlib.loads(line)
+            if {name: entry[name] for name in search} != search:
+                continue
             found[jsonlib.dumps(entry["setting"], sort_keys=True)] = float(entry["score"])
         except (ValueError, KeyError, TypeError):
             continue
