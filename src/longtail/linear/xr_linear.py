@@ -20,7 +20,7 @@ from longtail.features.unit_rows import unit_rows
 from longtail.linear.checkpoint import Checkpoint
 from longtail.linear.label_weights import LabelWeights
 from longtail.linear.layer import Layer
-from longtail.linear.level import LevelProblem, all_rows, check_cost
+from longtail.linear.level import LevelProblem, all_rows, by_column, check_cost, ones_of
 from longtail.linear.memory import MemoryPlan, plan_memory
 from longtail.linear.negatives import SCHEMES, parent_rows
 from longtail.linear.parts import train_in_parts, train_together
@@ -186,12 +186,10 @@ class XRLinear(LinearRanker):
         waiting: list[Callable[..., Layer]] = []
         parents = all_rows(X.shape[0])
         for t in range(depth):
-            relevance = tree.node_labels(Y, t, value="sum").tocsc()
-            relevance.sort_indices()
+            relevance = by_column(tree.node_labels(Y, t, value="sum"))
             problem = self._problem(parents, tree, t, relevance, Y, weights)
             if targets is not Y:
-                problem.positives = targets.tocsc()[:, tree.label_of_leaf_]
-                problem.positives.sort_indices()
+                problem.positives = by_column(targets)[:, tree.label_of_leaf_]
             waiting.append(
                 functools.partial(
                     train_in_parts,
@@ -262,10 +260,7 @@ class XRLinear(LinearRanker):
     ) -> LevelProblem:
         positives = relevance
         if level + 1 < len(tree.level_sizes_):  # an inner node is positive or not ...
-            ones = np.ones(relevance.nnz, np.float32)
-            positives = sp.csc_matrix(
-                (ones, relevance.indices, relevance.indptr), shape=relevance.shape
-            )
+            positives = ones_of(relevance)
         cost = None  # ... how much so is relevance
         if self.cost_weights == "counts":
             cost = relevance.data
