@@ -309,6 +309,16 @@ def test_probabilities_under_correction() -> None:
     model = lt.XRLinear(missing_labels=p, **settings).fit(data.train.X, Y)
     with pytest.raises(AttributeError, match="the unbiased one"):
         model.predict_proba_topk(data.test.X, k=5)
+    for weights in (
+        {"positive_weight": 5.0},
+        {"negative_weight": np.full(40, 0.2)},
+        {"cost_weights": "normalized"},
+    ):
+        model = lt.XRLinear(**weights, **settings).fit(data.train.X, data.train.Y)
+        with pytest.raises(AttributeError, match="equal weight"):
+            model.predict_proba_topk(data.test.X, k=5)
+    both = lt.XRLinear(positive_weight=0.5, negative_weight=0.5, **settings)
+    assert both.fit(data.train.X, data.train.Y).predict_proba_topk(data.test.X, k=5).k == 5
 
 
 def test_inner_nodes_of_new_labels_weigh_rows_too() -> None:

@@ -333,15 +333,21 @@ class XRLinear(LinearRanker):
         return beam_widths(beam, [layer.n_children for layer in self.layers_])
 
     def _scores_are_probabilities(self) -> bool:
-        """In a probabilistic label tree: the product of the conditional ones on the path."""
+        """In a probabilistic label tree: the product of the conditional ones on the path.
+
+        Not where positives and negatives weigh differently: that moves every probability.
+        """
         logistic = self.loss == "logistic" and self.post_processor == "sigmoid"
-        return logistic and (self.propensity_ is None or self.correction == "unbiased")
+        weights = self.positive_weight, self.negative_weight
+        alike = not any(map(np.ndim, weights)) and weights[0] == weights[1]
+        plain = alike and self.cost_weights is None
+        return logistic and plain and (self.propensity_ is None or self.correction == "unbiased")
 
     def _why_no_probabilities(self) -> str:
         return (
             "scores of this model are not probabilities: predict_proba_topk needs calibrate, or "
-            "loss='logistic' and post_processor='sigmoid' (and of corrections for missing labels, "
-            "if any, the unbiased one)"
+            "loss='logistic' and post_processor='sigmoid', with positives and negatives of equal "
+            "weight (and of corrections for missing labels, if any, the unbiased one)"
         )
 
     def _get_state(self) -> persist.State:
