@@ -31,6 +31,7 @@ ROOMS = TABLE.split()
 FLOOR = {room: floor for floor, room in enumerate(ROOMS)}
 
 # Slow to import or optional: only inside the function that needs them.
+SLOW = ("scipy.optimize", "scipy.stats", "scipy.linalg")  # a quarter of a second or more
 HEAVY = {"sklearn", "pandas", "polars", "pyarrow", "matplotlib", "torch", "transformers"}
 WEB = {"aiohttp", "django", "fastapi", "flask", "http.server", "starlette", "tornado", "uvicorn"}
 # May be imported at the top of these rooms.
@@ -108,6 +109,7 @@ def test_imports_go_one_way(path: Path) -> None:
 def test_heavy_packages_are_imported_where_they_are_used(path: Path) -> None:
     for line, name in top_level_imports(path):
         package = name.partition(".")[0]
+        assert not name.startswith(SLOW), f"{path}:{line}: import {name} lazily"
         if package in HEAVY | WEB or name in WEB:
             assert AT_HOME.get(package) == room_of(path), f"{path}:{line}: import {name} lazily"
 

@@ -48,8 +48,6 @@ def takes(make: Make, name: str) -> None:
 def grown(model: Any, problem: Problem, **how: Any) -> Any:
     """The model with the labels from number 9 on added to its nine."""
     new = problem.Y[:, 9:].tocsr()
-    if isinstance(model, lt.MACH):
-        return model.add_labels(3, X=problem.X, Y=new)
     return model.add_labels(problem.X, new, Y_old=problem.Y[:, :9], **how)
 
 
@@ -87,9 +85,6 @@ def test_new_labels_and_names(make: Make, problem: Problem) -> None:
     names = [f"label {i}" for i in range(12)]
     model = make().fit(problem.X, problem.Y[:, :9]).name_labels(names[:9])
     offered(model, "add_labels")
-    if isinstance(model, lt.MACH):
-        assert grown(model, problem).label_names_ is None
-        return
     with pytest.raises(ValueError, match="names"):
         grown(model, problem)
     assert model.n_labels_ == 9

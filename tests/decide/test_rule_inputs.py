@@ -148,11 +148,18 @@ def test_parameters_follow_the_protocol(tmp_path) -> None:
     for rule in rules():
         twin = type(rule)(**rule.get_params())
         assert repr(twin) == repr(rule)
-    # A rule that learns nothing is saved as its parameters.
-    rule = BlockCoordinateAscent(k=1, random_state=0)
-    chosen = rule.select(ETA)
-    rule.save(tmp_path / "rule")
-    assert lt.load(tmp_path / "rule").select(ETA) == chosen
+    # A rule that learns nothing is saved as its parameters, before it was ever asked.
+    ready = (
+        TopKRule(k=1),
+        WeightedTopK("power_law", k=1, prior=np.full(ETA.shape[1], 0.2)),
+        BlockCoordinateAscent(k=1, random_state=0),
+    )
+    for i, rule in enumerate(ready):
+        rule.save(tmp_path / str(i))
+        assert lt.load(tmp_path / str(i)).select(ETA) == rule.select(ETA)
+    for rule in (FrankWolfe(), Threshold(), OnlineRule()):
+        with pytest.raises(ValueError, match="not fitted"):
+            rule.save(tmp_path / "unfitted")
 
 
 @settings(max_examples=40, deadline=None)

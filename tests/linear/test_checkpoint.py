@@ -188,3 +188,13 @@ def test_killed_at_random_moments(tmp_path: Path) -> None:
         assert same(whole, lt.load(tmp_path / "model", verify=True))
     finally:
         trainings.close()
+
+
+def test_weights_of_many_labels_are_told_apart(tmp_path: Path) -> None:
+    """A long array prints with its middle left out: that is not what makes a training another."""
+    X, Y = make_rows(n=60, n_labels=1500)
+    weights = np.ones(1500)
+    lt.OneVsAll(max_iter=2, positive_weight=weights).fit(X, Y, checkpoint=tmp_path / "c")
+    weights[700] = 9.0
+    with pytest.raises(ValueError, match="another training"):
+        lt.OneVsAll(max_iter=2, positive_weight=weights).fit(X, Y, checkpoint=tmp_path / "c")

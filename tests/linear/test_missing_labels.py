@@ -157,14 +157,15 @@ def test_rare_labels_rise_in_trees() -> None:
 @pytest.mark.parametrize("make", [lt.OneVsAll, lambda **q: lt.XRLinear(tree=TREE_8, **q)])
 @pytest.mark.parametrize(
     "missing",
-    [P, P.tolist(), lt.JainPropensity(a=0.6), "fitted", "foreign"],
-    ids=["array", "list", "unfitted", "fitted", "foreign"],
+    [P, P.tolist(), lt.JainPropensity(a=0.6), "fitted", "inverse_", "propensity_"],
+    ids=["array", "list", "unfitted", "fitted", "inverse", "propensity"],
 )
 def test_saving(make: Any, missing: Any, tmp_path: Any) -> None:
     X, Y = make_rows()
     if isinstance(missing, str):
         fitted = lt.propensity.FixedPropensity(source="survey").fit(P)
-        missing = fitted if missing == "fitted" else type("Own", (), {"inverse_": 1 / P})()
+        own = {"inverse_": 1 / P, "propensity_": P}
+        missing = fitted if missing == "fitted" else type("Own", (), {missing: own[missing]})()
     model = make(missing_labels=missing).fit(X, Y)
     model.save(tmp_path / "m")
     again = lt.load(tmp_path / "m")
@@ -195,6 +196,9 @@ def test_a_checkpoint_knows_its_propensities(tmp_path: Any) -> None:
     lt.OneVsAll(missing_labels=P).fit(X, Y, checkpoint=tmp_path / "c")
     with pytest.raises(ValueError, match="another training"):
         lt.OneVsAll(missing_labels=P * 0.999).fit(X, Y, checkpoint=tmp_path / "c")
+    for _ in range(2):  # other objects of the same values are the same training
+        own = type("Own", (), {"inverse_": 1 / P})()
+        lt.OneVsAll(missing_labels=own).fit(X, Y, checkpoint=tmp_path / "own")
 
 
 @pytest.mark.parametrize(
@@ -263,6 +267,12 @@ def test_labels_that_come_later() -> None:
     np.testing.assert_array_equal(fewer.propensity_, [*P[:20], 1, 1, 1, 1])
     complete = lt.OneVsAll(**TIGHT).fit(X, Y).coef_.toarray()
     np.testing.assert_allclose(fewer.coef_.toarray()[20:], complete[20:], atol=2e-3)
+    heavy = lt.OneVsAll(missing_labels=P[:20], positive_weight=5.0, negative_weight=2.0, **TIGHT)
+    heavy.fit(X, Y[:, :20]).add_labels(X, Y[:, 20:], Y_old=Y[:, :20])  # a number is for all labels
+    assert heavy.positive_weight_[20:].tolist() == [5] * 4
+    assert heavy.negative_weight_.tolist() == [2] * 24
+    whole = lt.OneVsAll(positive_weight=5.0, negative_weight=2.0, **TIGHT).fit(X, Y)
+    np.testing.assert_allclose(heavy.coef_.toarray()[20:], whole.coef_.toarray()[20:], atol=2e-3)
     fewer.remove_labels([0, 5])
     np.testing.assert_array_equal(fewer.propensity_, np.delete([*P[:20], 1, 1, 1, 1], [0, 5]))
     kept = fewer.coef_.toarray()
@@ -299,6 +309,16 @@ def test_probabilities_under_correction() -> None:
     model = lt.XRLinear(missing_labels=p, **settings).fit(data.train.X, Y)
     with pytest.raises(AttributeError, match="the unbiased one"):
         model.predict_proba_topk(data.test.X, k=5)
+    for weights in (
+        {"positive_weight": 5.0},
+        {"negative_weight": np.full(40, 0.2)},
+        {"cost_weights": "normalized"},
+    ):
+        model = lt.XRLinear(**weights, **settings).fit(data.train.X, data.train.Y)
+        with pytest.raises(AttributeError, match="equal weight"):
+            model.predict_proba_topk(data.test.X, k=5)
+    both = lt.XRLinear(positive_weight=0.5, negative_weight=0.5, **settings)
+    assert both.fit(data.train.X, data.train.Y).predict_proba_topk(data.test.X, k=5).k == 5
 
 
 def test_inner_nodes_of_new_labels_weigh_rows_too() -> None:

@@ -141,6 +141,27 @@ def test_the_integral_is_the_sum_over_all_subsets(p: list[float], seed: int) -> 
     np.testing.assert_allclose(quick, slow, atol=1e-13 * size, rtol=1e-9)
 
 
+def test_no_label_in_any_row() -> None:
+    for loss in ALL:
+        value, gradient = loss(np.zeros((2, 6)), sp.csr_matrix((2, 6)), np.full(6, 0.5))
+        assert value.dtype == gradient.dtype == np.float64
+        if not isinstance(loss, (losses.PAL, losses.PALN, losses.POL)):
+            continue
+        assert not value.any() and not gradient.any()
+        with np.errstate(all="raise"):
+            assert loss(np.zeros((2, 0)), sp.csr_matrix((2, 0))).gradient.shape == (2, 0)
+
+
+@pytest.mark.parametrize("estimate", ["bound", "unbiased"])
+def test_shares_do_not_share_memory_with_the_labels(estimate: str) -> None:
+    Y = sp.csr_matrix(np.array([[1, 1, 0], [0, 0, 1]], np.float32))
+    before = Y.toarray()
+    share = losses.normalized_weights(Y, [0.5, 0.5, 0.5], estimate=estimate)
+    share.data[0] = 0
+    share.eliminate_zeros()  # in place
+    np.testing.assert_array_equal(Y.toarray(), before)
+
+
 def test_draws() -> None:
     scores, Y, p = batch()
     first, again = (losses.POL(random_state=5)(scores, Y, p) for _ in range(2))

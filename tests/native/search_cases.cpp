@@ -3,6 +3,7 @@
 
 #include "driver.h"
 #include "kernels/bucket_decode.h"
+#include "kernels/combine.h"
 #include "kernels/neighbors.h"
 #include "kernels/recovery.h"
 #include "kernels/sparse_product.h"
@@ -81,6 +82,22 @@ Case recovering() {
           }};
 }
 
+Case combining() {
+  auto rows = std::make_shared<Rows>();
+  return {"combine_answers", [=](int n_threads, Digest& digest) {
+            Answers near(Rows::kQueries, 8), votes(Rows::kQueries, 5), out(Rows::kQueries, 6);
+            dense_neighbors(rows->blocks.data(), rows->weights.data(), Rows::kRows, rows->query_view(), 8, n_threads,
+                            near.ids.data(), near.scores.data(), kGoOn);
+            vote({Rows::kQueries, 8, near.ids.data()}, {Rows::kQueries, 8, near.scores.data()}, rows->labels.view(), 5,
+                 n_threads, votes.ids.data(), votes.scores.data(), kGoOn);
+            for (CombineRule rule : {CombineRule::kMean, CombineRule::kRank, CombineRule::kSoftmax}) {
+              combine_answers({{8, near.ids.data(), near.scores.data()}, {5, votes.ids.data(), votes.scores.data()}},
+                              Rows::kQueries, rule, 6, n_threads, out.ids.data(), out.scores.data());
+              out.digest(digest);
+            }
+          }};
+}
+
 Case decoding(const std::string& name, bool exact, bool pruned) {
   auto scores = std::make_shared<std::vector<float>>(random_floats(260 * 4 * 32, 21, -2.0f, 2.0f));
   return {name, [=](int n_threads, Digest& digest) {
@@ -109,6 +126,7 @@ std::vector<Case> search_cases() {
   return {multiplying(),
           nearest_rows(),
           recovering(),
+          combining(),
           decoding("decode_buckets, pruned", true, true),
           decoding("decode_buckets, scan", true, false),
           decoding("decode_buckets, candidates", false, false)};

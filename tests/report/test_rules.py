@@ -95,6 +95,8 @@ def test_dictionary_and_refusals(problem, report) -> None:
     assert full["rules"][1]["sentence"] == report.rules[1].sentence
     with pytest.raises(ValueError, match="rename"):
         lt.evaluate(Y, plain, k=3, rules={"these answers": chosen}, n_resamples=0)
-    with pytest.raises(ValueError, match="rows"):
+    with pytest.raises(ValueError, match=r"rules\['short'\]: .*rows"):
         lt.evaluate(Y, plain, k=3, rules={"short": chosen[:5]}, n_resamples=0)
+    with pytest.raises(TypeError, match="rules must map names"):
+        lt.evaluate(Y, plain, k=3, rules=[chosen], n_resamples=0)
     assert lt.evaluate(Y, plain, k=3, n_resamples=0).rules == ()

@@ -112,3 +112,5 @@ def test_other_answers_and_dictionary(problem) -> None:
         lt.tradeoff(eta, k=3, others={"short": narrow[:5]})
     with pytest.raises(TypeError, match="TopK"):
         lt.tradeoff(eta, k=3, others={"matrix": eta})
+    with pytest.raises(ValueError, match=r"'gains'.*probabilities"):
+        lt.tradeoff(eta, k=3, others={"gains": lt.TopK(narrow.indices, 3 * narrow.scores + 1)})

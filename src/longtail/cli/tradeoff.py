@@ -86,8 +86,8 @@ def curve_of(
     counts = tagger.label_counts_ / max(tagger.n_rows_, 1)
     others = {}
     for tail in _TAILS:
-        found = lean(eta, tagger._inverse(), tail, k)
-        others[f"--tail {tail:g}"] = by_probability(found.indices, found.scores, truth.Y.shape[1])
+        chosen = lean(eta, tagger._inverse(), tail, k)
+        others[f"--tail {tail:g}"] = by_probability(chosen.indices, chosen.scores, truth.Y.shape[1])
     inner = 1 / (1 + 10 ** np.linspace(4, -3, steps - 2))
     return tradeoff(
         eta,

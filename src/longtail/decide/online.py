@@ -168,6 +168,9 @@ class OnlineRule(DecisionRule):
             self.n_rows_ /= self.weight_
             self.weight_ = 1.0
 
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "t_")
+
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_lock"}
 

@@ -28,6 +28,10 @@ class DecisionRule(Estimator, ABC):
     def select(self, eta: Any, *, allow: Any = None, deny: Any = None) -> TopK:
         """The labels chosen for every row."""
 
+    def __sklearn_is_fitted__(self) -> bool:
+        """A rule without ``fit`` is ready, to answer and to be saved."""
+        return not hasattr(self, "fit") or super().__sklearn_is_fitted__()
+
     def _set_state(self, state: persist.State) -> None:
         """Rules that learn nothing are their parameters."""
 

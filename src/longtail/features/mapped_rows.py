@@ -44,7 +44,9 @@ def save_matrix(path: str | os.PathLike[str], X: Any, *, overwrite: bool = False
            [0., 2., 0.],
            [0., 0., 2.]], dtype=float32)
     """
-    if isinstance(X, Iterator) or (isinstance(X, (list, tuple)) and X and sp.issparse(X[0])):
+    if isinstance(X, Iterator) or (
+        isinstance(X, (list, tuple)) and X and getattr(X[0], "ndim", 1) == 2
+    ):
         parent = os.path.dirname(os.path.abspath(os.fspath(path)))
         os.makedirs(parent, exist_ok=True)
         with (

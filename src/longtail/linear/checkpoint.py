@@ -75,7 +75,7 @@ def _held(note: Path) -> Any:
 
 def fingerprint(arrays: Iterable[np.ndarray | None], settings: dict[str, Any]) -> str:
     """Digest of everything the weights depend on; arrays are read in blocks."""
-    digest = hashlib.blake2b(json.dumps(settings, sort_keys=True, default=repr).encode())
+    digest = hashlib.blake2b(json.dumps(settings, sort_keys=True, default=_described).encode())
     for array in arrays:
         if array is None:
             digest.update(b"none")
@@ -86,3 +86,8 @@ def fingerprint(arrays: Iterable[np.ndarray | None], settings: dict[str, Any]) -
         for begin in range(0, flat.size, step):
             digest.update(np.ascontiguousarray(flat[begin : begin + step]).data)
     return digest.hexdigest()
+
+
+def _described(value: Any) -> Any:
+    """What JSON does not know; arrays in full, of which ``repr`` leaves out the middle."""
+    return value.tolist() if isinstance(value, np.ndarray) else repr(value)

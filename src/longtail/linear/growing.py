@@ -9,7 +9,7 @@ halved, and only the two new nodes are trained.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -62,7 +62,8 @@ class Growing:
         split_above : a tree node with more labels than this is halved (default: twice as many as
             the largest had before)
 
-        Where labels have weights or propensities of their own, those of the new ones are 1.
+        Where labels have weights or propensities of their own, those of the new ones are 1; a
+        weight that is one number is theirs too.
 
         >>> import longtail as lt
         >>> X, Y = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]], [[0], [1], []]
@@ -91,7 +92,9 @@ class Growing:
         grown = arranged(model, [layer, trained], pick, ptr)
         model.n_labels_ = n_old + n_new
         model.label_names_ = vocabulary
-        _change_per_label(model, lambda values: np.append(values, np.ones(n_new)))
+        for name, values in _per_label(model):
+            fresh = 1.0 if name == "propensity_" else model._weight_of_new(name[:-1])
+            setattr(model, name, np.append(values, np.full(n_new, fresh)))
         install(model, [*above, grown], labels.astype(np.int32))
         if len(model.layers_) > 1:
             together = sp.hstack([rows.old, rows.new], format="csr")
@@ -130,7 +133,8 @@ class Growing:
         if model.label_names_ is not None:
             kept = zip(model.label_names_, gone, strict=True)
             model.label_names_ = Vocabulary([name for name, out in kept if not out])
-        _change_per_label(model, lambda values: values[~gone])
+        for name, values in _per_label(model):
+            setattr(model, name, values[~gone])
         install(model, layers, names.astype(np.int32))
         return self
 
@@ -187,6 +191,8 @@ def _read_rows(
     if Y_old is not None:
         old = as_labels(Y_old, n_rows=X.shape[0], n_labels=model.n_labels_)
     if negatives is not None:
+        if not (isinstance(negatives, (tuple, list)) and len(negatives) == 2):
+            raise TypeError("negatives must be a pair (X, Y): further rows and their old labels")
         more = _features(model, negatives[0])
         its = as_labels(negatives[1], n_rows=more.shape[0], n_labels=model.n_labels_)
         X = sp.vstack([X, more], format="csr")
@@ -220,8 +226,7 @@ def _label_ids(labels: Any, n_labels: int) -> np.ndarray:
     return ids.astype(np.int64)
 
 
-def _change_per_label(model: Any, change: Callable[[np.ndarray], np.ndarray]) -> None:
-    for name in PER_LABEL:
-        values = getattr(model, name)
-        if values is not None:
-            setattr(model, name, change(values))
+def _per_label(model: Any) -> list[tuple[str, np.ndarray]]:
+    """The names and values of what the model holds for every label."""
+    found = [(name, getattr(model, name)) for name in PER_LABEL]
+    return [(name, values) for name, values in found if values is not None]

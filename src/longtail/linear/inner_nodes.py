@@ -13,7 +13,7 @@ from longtail._validation import as_seed
 from longtail.linear.arranging import arranged, indicator, install, node_of_label
 from longtail.linear.label_weights import LabelWeights
 from longtail.linear.layer import Layer
-from longtail.linear.level import LevelProblem, all_rows, train_level
+from longtail.linear.level import LevelProblem, all_rows, by_column, ones_of, train_level
 from longtail.linear.new_labels import Rows
 from longtail.tree.clustering import cluster_order
 from longtail.tree.label_features import pifa
@@ -59,16 +59,16 @@ def teach(model: Any, rows: Rows, home: np.ndarray) -> list[Layer]:
         layer = layers[t]
         n_parents = len(layer.child_ptr) - 1
         parent = np.repeat(np.arange(n_parents), np.diff(layer.child_ptr))
-        counts = _columns(labels @ indicator(node, layer.n_children))
+        counts = by_column(labels @ indicator(node, layer.n_children))
         above = (
-            _columns(labels @ indicator(parent[node], parent[-1] + 1)) if t else all_rows(len(own))
+            by_column(labels @ indicator(parent[node], parent[-1] + 1)) if t else all_rows(len(own))
         )
         begin = layer.weights(model.n_features_in_)
         positive, negative, of_rows = each.of_nodes(node, layer.n_children, labels)
         problem = LevelProblem(
             parents=above,
             child_ptr=layer.child_ptr,
-            positives=_ones(counts),
+            positives=ones_of(counts),
             relevance=of_rows,
             positive_cost=model.C * positive,
             negative_cost=model.C * negative,
@@ -115,7 +115,7 @@ def split_node(model: Any, X: sp.csr_matrix, Y: sp.csr_matrix, node: int) -> Non
     sides = sp.csr_matrix(
         (np.ones(len(inside), np.float32), (inside, halves[inside])), shape=(model.n_labels_, 2)
     )
-    positives = _ones(_columns(Y[own] @ sides))
+    positives = ones_of(by_column(Y[own] @ sides))
     each = model._label_weights()
     each = LabelWeights(each.positive[inside], each.negative[inside])
     positive, negative, of_rows = each.of_nodes(halves[inside], 2, Y[own][:, inside].tocsr())
@@ -138,14 +138,3 @@ def split_node(model: Any, X: sp.csr_matrix, Y: sp.csr_matrix, node: int) -> Non
         arranged(model, [last], leaves, ptr),
     ]
     install(model, layers, model.label_of_leaf_[leaves])
-
-
-def _columns(matrix: sp.csr_matrix) -> sp.csc_matrix:
-    out = matrix.tocsc()
-    out.sort_indices()
-    return out
-
-
-def _ones(matrix: sp.csc_matrix) -> sp.csc_matrix:
-    ones = np.ones(matrix.nnz, np.float32)
-    return sp.csc_matrix((ones, matrix.indices, matrix.indptr), shape=matrix.shape)

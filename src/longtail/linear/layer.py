@@ -68,11 +68,6 @@ class Layer:
         return len(self.arrays["bias"])
 
     @property
-    def n_weights(self) -> int:
-        """Weights kept, without the biases."""
-        return len(self.arrays["child"])
-
-    @property
     def precision(self) -> str:
         """ "float32", "bf16" or "int8"."""
         return next(name for name, arrays in PRECISIONS.items() if set(arrays) <= set(self.arrays))

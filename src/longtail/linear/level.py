@@ -15,7 +15,15 @@ from longtail.features.mapped_rows import is_mapped, scratch_array
 from longtail.linear.layer import Layer
 from longtail.solvers import SolverOptions
 
-__all__ = ["LevelProblem", "all_rows", "as_weight", "check_cost", "train_level"]
+__all__ = [
+    "LevelProblem",
+    "all_rows",
+    "as_weight",
+    "by_column",
+    "check_cost",
+    "ones_of",
+    "train_level",
+]
 
 Progress = Callable[[int, int], None] | None
 
@@ -50,6 +58,19 @@ class LevelProblem:
 def all_rows(n: int) -> sp.csc_matrix:
     """The rows of the root: every one."""
     return sp.csc_matrix((np.ones(n, np.float32), np.arange(n), [0, n]), shape=(n, 1))
+
+
+def by_column(matrix: Any) -> sp.csc_matrix:
+    """Any sparse matrix as problems of a level want it: CSC, row numbers ascending."""
+    out = matrix.tocsc()
+    out.sort_indices()
+    return out
+
+
+def ones_of(matrix: sp.csc_matrix) -> sp.csc_matrix:
+    """1 wherever the matrix has an entry."""
+    ones = np.ones(matrix.nnz, np.float32)
+    return sp.csc_matrix((ones, matrix.indices, matrix.indptr), shape=matrix.shape)
 
 
 def train_level(

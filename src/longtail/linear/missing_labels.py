@@ -31,7 +31,7 @@ import scipy.sparse as sp
 from longtail import persist, propensity
 from longtail.exceptions import ModelFormatError
 from longtail.losses.normalized_weights import normalized_weights
-from longtail.losses.weights import as_propensity, surrogate_weights
+from longtail.losses.weights import as_propensity, propensity_values, surrogate_weights
 
 __all__ = [
     "CORRECTIONS",
@@ -117,8 +117,7 @@ def put_parameter(state: persist.State) -> None:
         state.parts["missing_labels"] = value._get_state() if fitted else bare
         return
     try:  # an array, or anybody's model
-        values = 1.0 / np.asarray(value.inverse_) if hasattr(value, "inverse_") else value
-        state.arrays["missing_labels"] = np.ascontiguousarray(values, dtype=np.float64)
+        state.arrays["missing_labels"] = propensity_values(value)
     except (TypeError, ValueError):
         raise TypeError(f"parameter missing_labels cannot be saved: {value!r}") from None
 

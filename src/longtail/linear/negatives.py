@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import scipy.sparse as sp
 
 from longtail.data.topk import TopK
+from longtail.linear.level import by_column, ones_of
 
 __all__ = ["SCHEMES", "parent_rows"]
 
@@ -32,17 +32,10 @@ def parent_rows(
     """
     if scheme not in SCHEMES:
         raise ValueError(f"negatives must be one of {', '.join(SCHEMES)}, got {scheme!r}")
-    support: Any = _ones(positives)
+    support: Any = ones_of(positives)
     if "man" in scheme:
         assert reached is not None
         support = support + reached.to_csr(binary=True).tocsc()
     if extra is not None:
-        support = support + _ones(extra)
-    support = support.tocsc()
-    support.sort_indices()
-    return support
-
-
-def _ones(matrix: sp.csc_matrix) -> sp.csc_matrix:
-    data = np.ones(matrix.nnz, np.float32)
-    return sp.csc_matrix((data, matrix.indices, matrix.indptr), shape=matrix.shape)
+        support = support + ones_of(extra)
+    return by_column(support)

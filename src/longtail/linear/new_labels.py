@@ -12,7 +12,7 @@ from longtail._native import core, csr_args, n_threads
 from longtail._validation import as_seed
 from longtail.linear.arranging import indicator, node_of_label
 from longtail.linear.layer import Layer
-from longtail.linear.level import LevelProblem, all_rows, train_level
+from longtail.linear.level import LevelProblem, all_rows, by_column, train_level
 from longtail.linear.missing_labels import corrected
 from longtail.linear.post_processing import post_processors
 
@@ -85,16 +85,14 @@ def train_labels(
     order = np.lexsort((np.arange(len(home)), -counts, home))
     child_ptr = np.searchsorted(home[order], np.arange(n_parents + 1)).astype(np.int64)
     used = np.flatnonzero(np.diff(child_ptr))
-    columns = _targets(model, rows, positive)[:, order].tocsc()
-    columns.sort_indices()
+    columns = by_column(_targets(model, rows, positive)[:, order])
     if n_parents == 1:
         parents = all_rows(rows.X.shape[0])
     else:
         below = sp.vstack(
             [indicator(node_of_label(model), n_parents), indicator(home, n_parents)], format="csr"
         )
-        parents = (sp.hstack([rows.old, rows.new], format="csr") @ below).tocsc()[:, used]
-        parents.sort_indices()
+        parents = by_column(sp.hstack([rows.old, rows.new], format="csr") @ below)[:, used]
     weights, chosen = model._label_weights(len(home)), positive
     if chosen is None:
         chosen = model.n_labels_ + np.arange(len(home))

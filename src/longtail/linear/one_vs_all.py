@@ -13,7 +13,7 @@ from longtail._validation import as_features, as_seed
 from longtail.data.label_filter import LabelFilter
 from longtail.data.topk import TopK
 from longtail.features.unit_rows import unit_rows
-from longtail.linear.level import LevelProblem, all_rows, check_cost
+from longtail.linear.level import LevelProblem, all_rows, by_column, check_cost
 from longtail.linear.memory import plan_memory
 from longtail.linear.parts import train_in_parts
 from longtail.linear.ranker import LinearRanker
@@ -149,7 +149,7 @@ class OneVsAll(LinearRanker):
         problem = LevelProblem(
             parents=all_rows(X.shape[0]),
             child_ptr=np.array([0, Y.shape[1]], np.int64),
-            positives=_sorted_csc(targets)[:, order],
+            positives=by_column(targets)[:, order],
             positive_cost=self.C * weight.positive[order],
             negative_cost=self.C * weight.negative[order],
             row_weight=self._row_weight,
@@ -191,9 +191,3 @@ class OneVsAll(LinearRanker):
         """Weights (L, d + 1), one row per label; the last column is the bias."""
         self._check_fitted()
         return self.layers_[0].to_csr(self.n_features_in_)[np.argsort(self.label_of_leaf_)]
-
-
-def _sorted_csc(Y: sp.csr_matrix) -> sp.csc_matrix:
-    out = Y.tocsc()
-    out.sort_indices()
-    return out

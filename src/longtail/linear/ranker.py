@@ -132,6 +132,10 @@ class LinearRanker(Growing, Explaining, ProbabilityRanker):
         for name in ("n_jobs", "tree__n_jobs", "beam", "post_processor"):
             if name in ("n_jobs", "tree__n_jobs") or "man" not in str(settings.get("negatives")):
                 settings.pop(name, None)  # the weights do not depend on it
+        # Propensities are among the arrays; a model of them need not have a text of its own.
+        settings = {
+            name: v for name, v in settings.items() if not name.startswith("missing_labels")
+        }
         shapes = [list(X.shape), list(Y.shape)]
         from longtail import __version__
 
@@ -218,8 +222,12 @@ class LinearRanker(Growing, Explaining, ProbabilityRanker):
             if known is None:
                 each.append(np.full(self.n_labels_ + n_new, vars(self)[name], np.float64))
             else:
-                each.append(np.append(known, np.ones(n_new)))
+                each.append(np.append(known, np.full(n_new, self._weight_of_new(name))))
         return LabelWeights(*each)
+
+    def _weight_of_new(self, name: str) -> float:
+        """What a label that comes later weighs: the parameter, or 1 if that is one per label."""
+        return 1.0 if np.ndim(vars(self)[name]) else float(vars(self)[name])
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_native_searcher"}

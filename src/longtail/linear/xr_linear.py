@@ -20,7 +20,7 @@ from longtail.features.unit_rows import unit_rows
 from longtail.linear.checkpoint import Checkpoint
 from longtail.linear.label_weights import LabelWeights
 from longtail.linear.layer import Layer
-from longtail.linear.level import LevelProblem, all_rows, check_cost
+from longtail.linear.level import LevelProblem, all_rows, by_column, check_cost, ones_of
 from longtail.linear.memory import MemoryPlan, plan_memory
 from longtail.linear.negatives import SCHEMES, parent_rows
 from longtail.linear.parts import train_in_parts, train_together
@@ -186,12 +186,10 @@ class XRLinear(LinearRanker):
         waiting: list[Callable[..., Layer]] = []
         parents = all_rows(X.shape[0])
         for t in range(depth):
-            relevance = tree.node_labels(Y, t, value="sum").tocsc()
-            relevance.sort_indices()
+            relevance = by_column(tree.node_labels(Y, t, value="sum"))
             problem = self._problem(parents, tree, t, relevance, Y, weights)
             if targets is not Y:
-                problem.positives = targets.tocsc()[:, tree.label_of_leaf_]
-                problem.positives.sort_indices()
+                problem.positives = by_column(targets)[:, tree.label_of_leaf_]
             waiting.append(
                 functools.partial(
                     train_in_parts,
@@ -262,10 +260,7 @@ class XRLinear(LinearRanker):
     ) -> LevelProblem:
         positives = relevance
         if level + 1 < len(tree.level_sizes_):  # an inner node is positive or not ...
-            ones = np.ones(relevance.nnz, np.float32)
-            positives = sp.csc_matrix(
-                (ones, relevance.indices, relevance.indptr), shape=relevance.shape
-            )
+            positives = ones_of(relevance)
         cost = None  # ... how much so is relevance
         if self.cost_weights == "counts":
             cost = relevance.data
@@ -338,15 +333,21 @@ class XRLinear(LinearRanker):
         return beam_widths(beam, [layer.n_children for layer in self.layers_])
 
     def _scores_are_probabilities(self) -> bool:
-        """In a probabilistic label tree: the product of the conditional ones on the path."""
+        """In a probabilistic label tree: the product of the conditional ones on the path.
+
+        Not where positives and negatives weigh differently: that moves every probability.
+        """
         logistic = self.loss == "logistic" and self.post_processor == "sigmoid"
-        return logistic and (self.propensity_ is None or self.correction == "unbiased")
+        weights = self.positive_weight, self.negative_weight
+        alike = not any(map(np.ndim, weights)) and weights[0] == weights[1]
+        plain = alike and self.cost_weights is None
+        return logistic and plain and (self.propensity_ is None or self.correction == "unbiased")
 
     def _why_no_probabilities(self) -> str:
         return (
             "scores of this model are not probabilities: predict_proba_topk needs calibrate, or "
-            "loss='logistic' and post_processor='sigmoid' (and of corrections for missing labels, "
-            "if any, the unbiased one)"
+            "loss='logistic' and post_processor='sigmoid', with positives and negatives of equal "
+            "weight (and of corrections for missing labels, if any, the unbiased one)"
         )
 
     def _get_state(self) -> persist.State:

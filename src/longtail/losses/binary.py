@@ -77,7 +77,7 @@ def as_binary(base: str | BinaryLoss) -> BinaryLoss:
     """A binary loss by name, or one's own."""
     if isinstance(base, BinaryLoss):
         return base
-    if base not in BINARY_LOSSES:
+    if not isinstance(base, str) or base not in BINARY_LOSSES:
         raise ValueError(
             f"base must be one of {', '.join(BINARY_LOSSES)}, or a BinaryLoss, got {base!r}"
         )

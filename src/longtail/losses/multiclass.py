@@ -27,20 +27,26 @@ def sum_over_picks(observed: Observed, base: str | BinaryLoss, weights: np.ndarr
             f"base must be one of {', '.join(MULTICLASS)}, or a BinaryLoss, got {base!r}"
         )
     s, at = observed.scores, (observed.rows, observed.columns)
-    total = np.bincount(observed.rows, weights, minlength=len(s))
+    total = _row_sums(observed, weights)
     if base == "softmax":
         top = s.max(axis=1, keepdims=True, initial=-np.inf)
         shifted = np.exp(s - top)
         mass = shifted.sum(axis=1, keepdims=True)
         gradient = total[:, None] * (shifted / mass)
         gradient[at] -= weights
-        own = np.log(mass[:, 0])[observed.rows] - (s - top)[at]
-        return LossValue(np.bincount(observed.rows, weights * own, minlength=len(s)), gradient)
+        own = np.log(mass[observed.rows, 0]) - (s - top)[at]
+        return LossValue(_row_sums(observed, weights * own), gradient)
     loss = as_binary(base)
     value0, slope0 = loss.negative(s)
     value1, slope1 = loss.positive(s[at])
     value = total * value0.sum(axis=1)
-    value += np.bincount(observed.rows, weights * (value1 - value0[at]), minlength=len(s))
+    value += _row_sums(observed, weights * (value1 - value0[at]))
     gradient = total[:, None] * slope0
     gradient[at] += weights * (slope1 - slope0[at])
     return LossValue(value, gradient)
+
+
+def _row_sums(observed: Observed, values: np.ndarray) -> np.ndarray:
+    """Float64, also where no row has a label, of which ``bincount`` would make integers."""
+    sums = np.bincount(observed.rows, values, minlength=len(observed.scores))
+    return sums.astype(np.float64, copy=False)

@@ -59,9 +59,7 @@ def normalized_weights(Y: Any, propensity: Any = None, *, estimate: str = "bound
         rows = np.repeat(np.arange(Y.shape[0]), np.diff(Y.indptr))
         total = np.bincount(rows, part, minlength=Y.shape[0])
         values = part / (1.0 + (total[rows] - part))
-    out = sp.csr_matrix(Y.shape, dtype=np.float64)
-    out.data, out.indices, out.indptr = values, Y.indices, Y.indptr
-    return out
+    return sp.csr_matrix((values, Y.indices, Y.indptr), shape=Y.shape, copy=True)
 
 
 def _unbiased(Y: sp.csr_matrix, inverse: np.ndarray) -> np.ndarray:

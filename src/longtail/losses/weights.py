@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["BALANCES", "as_propensity", "class_balance", "surrogate_weights"]
+__all__ = ["BALANCES", "as_propensity", "class_balance", "propensity_values", "surrogate_weights"]
 
 BALANCES = (None, "after", "before")
 
@@ -28,20 +28,13 @@ def as_propensity(propensity: Any, n_labels: int, name: str = "propensity") -> n
     """
     if propensity is None:
         return np.ones(n_labels)
-    if hasattr(propensity, "propensity_"):
-        values: Any = propensity.propensity_
-    elif hasattr(propensity, "inverse_"):
-        with np.errstate(divide="ignore", invalid="ignore"):
-            values = 1.0 / np.asarray(propensity.inverse_, dtype=np.float64)
-    elif hasattr(propensity, "fit"):
+    if hasattr(propensity, "fit") and not _is_fitted(propensity):
         raise ValueError(
             f"{name}: this {type(propensity).__name__} is not fitted yet: call fit first, or pass "
             "the array propensity_ of a fitted one (scikit-learn's clone forgets what was learned)"
         )
-    else:
-        values = propensity
     try:
-        p = np.ascontiguousarray(values, dtype=np.float64)
+        p = propensity_values(propensity)
     except (TypeError, ValueError):
         raise TypeError(
             f"{name} must be an array of propensities or a propensity model, got {propensity!r}"
@@ -61,6 +54,21 @@ def as_propensity(propensity: Any, n_labels: int, name: str = "propensity") -> n
     if n_labels and p.min() < 1e-300:
         raise ValueError(f"{name}: the smallest, {p.min():g}, has no finite inverse")
     return p
+
+
+def propensity_values(propensity: Any) -> np.ndarray:
+    """The values of an array or a model, as float64, whatever they are."""
+    values: Any = propensity
+    if hasattr(propensity, "propensity_"):
+        values = propensity.propensity_
+    elif hasattr(propensity, "inverse_"):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            values = 1.0 / np.asarray(propensity.inverse_, dtype=np.float64)
+    return np.ascontiguousarray(values, dtype=np.float64)
+
+
+def _is_fitted(model: Any) -> bool:
+    return hasattr(model, "propensity_") or hasattr(model, "inverse_")
 
 
 def class_balance(counts: Any, beta: float = 0.9) -> np.ndarray:

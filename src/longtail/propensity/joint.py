@@ -6,8 +6,6 @@ import warnings
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
-from scipy.special import expit, log_expit, logit
 
 from longtail._validation import as_features, as_k, as_labels
 from longtail.propensity.base import Propensity, PropensityWarning
@@ -113,6 +111,9 @@ class JointPropensity(Propensity):
         return self
 
     def _fit_label(self, X: Any, y: np.ndarray) -> tuple[float, int, bool]:
+        from scipy.optimize import minimize  # a quarter of a second to import
+        from scipy.special import expit, logit
+
         start = np.zeros(X.shape[1] + 2)
         start[-1] = logit(self.prior)
         # The best constant under the prior; the rate is kept off 1, where that constant is
@@ -143,6 +144,8 @@ def observed_loss(
     ``dq/dz = q sigma(-z)``; since 1 - q >= sigma(-z), the ratio ``q sigma(-z) / (1 - q)`` is at
     most 1 and never overflows.
     """
+    from scipy.special import log_expit
+
     w, bias, theta = v[:-2], v[-2], v[-1]
     z = np.asarray(X @ w).ravel() + bias
     log_p, log_s = log_expit(theta), log_expit(z)

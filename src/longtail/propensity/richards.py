@@ -6,7 +6,6 @@ import warnings
 from typing import Any
 
 import numpy as np
-from scipy.optimize import least_squares
 
 from longtail.propensity.base import Propensity, PropensityWarning, label_counts
 
@@ -127,6 +126,8 @@ def _unpack(v: np.ndarray) -> tuple[float, float, float, float, float]:
 
 def _fit_curve(t: np.ndarray, means: np.ndarray, size: np.ndarray) -> np.ndarray:
     """Weighted least squares, best of several starts: [A, K, log Q, B, nu] in units of ``t``."""
+    from scipy.optimize import least_squares  # a quarter of a second to import
+
     unit = float(t.max()) or 1.0
     root = np.sqrt(size / size.sum())
 

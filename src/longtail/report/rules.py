@@ -36,14 +36,19 @@ def match_rules(
 ) -> dict[str, Matches]:
     """The answers of every rule, matched with the truth of the report."""
     out: dict[str, Matches] = {}
+    if not isinstance(rules, (Mapping, type(None))):
+        raise TypeError(f"rules must map names to answers, got {type(rules).__name__}")
     for name, top in (rules or {}).items():
         if str(name) == THESE:
             raise ValueError(f"{THESE!r} is what the report's own answers are called: rename it")
         if isinstance(top, metrics.Matches):
             raise TypeError(f"rules[{name!r}] must be a TopK or a matrix of scores")
-        if filters is not None:
-            top = metrics.filter_predictions(top, filters, k)
-        out[str(name)] = metrics.match(matches.truth, top, k, n_jobs=n_jobs)
+        try:
+            if filters is not None:
+                top = metrics.filter_predictions(top, filters, k)
+            out[str(name)] = metrics.match(matches.truth, top, k, n_jobs=n_jobs)
+        except ValueError as error:
+            raise ValueError(f"rules[{name!r}]: {error}") from None
     return out
 
 

@@ -106,7 +106,7 @@ class Tradeoff:
         """Some of the points as aligned text."""
         names = [f"{name}@{self.k}" for name in self.metrics]
         of = "measured" if self.points[0].measured is not None else "expected"
-        width = max(24, *(len(point.name) + 2 for point in points))
+        width = max([24, *(len(point.name) + 2 for point in points)])
         lines = [f"{'':{width}}{names[0]:>20}{names[1]:>20}   ({of}; * on the front)"]
         for point in points:
             first, second = point.values
@@ -204,6 +204,9 @@ def _checked(others: Mapping[str, TopK] | None, found: Candidates, k: int) -> di
         check_same_rows(found.n_rows, len(top), "eta", f"others[{name!r}]")
         if top.indices.max(initial=-1) >= found.n_labels:
             raise ValueError(f"others[{name!r}] names label {top.indices.max()}")
+        etas = top.scores[top.indices >= 0]
+        if not ((etas >= 0) & (etas <= 1)).all():
+            raise ValueError(f"scores of others[{name!r}] must be probabilities, in [0, 1]")
         missing = ((0, 0), (0, max(0, k - top.k)))
         ids = np.pad(top.indices, missing, constant_values=-1)
         scores = np.pad(top.scores, missing, constant_values=-np.inf)
