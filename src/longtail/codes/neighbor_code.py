@@ -24,7 +24,8 @@ class NeighborCode(SVDCode):
     among the ``n_pairs`` rows most similar to the other under ``<y_i, y_j>``, by projected gradient
     steps ``M <- P_c(M + step P_Omega(YY^T - M))``. P_c keeps the c largest *positive* eigenvalues:
     a negative one has no factor Z. M = ZZ^T is never formed. What is projected is low rank plus
-    sparse, so that a Lanczos solver needs only ``v -> Z(Z^T v) + step S v``: O(|Omega| + n c) each.
+    sparse, so that a Lanczos solver needs only ``v -> Z(Z^T v) + step S v``, each in
+    ``O(|Omega| + n c)``.
 
     The start is the SVD code (``start="svd"``, which the paper proposes) or nothing
     (``start="zero"``, SLEEC's). ``label_vectors_`` is the least-squares map

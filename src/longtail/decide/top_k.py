@@ -54,16 +54,16 @@ class TopKRule(DecisionRule):
 class WeightedTopK(DecisionRule):
     """The k labels of largest ``a_j * eta_ij + b_j``: optimal for metrics linear in t and q.
 
-    ====================== ================================================== ==================
-    weighting              gain of naming label j in row i                    optimal for
-    ====================== ================================================== ==================
-    psp                    eta_ij / propensity_j                              propensity-scored
-                                                                              precision
-    macro_recall           eta_ij / prior_j                                   macro-recall
-    macro_balanced_accuracy eta_ij / prior_j - (1 - eta_ij) / (1 - prior_j)   the same
-    power_law              eta_ij * prior_j ** -beta                          (heuristic)
-    log                    eta_ij * -log(prior_j)                             (heuristic)
-    ====================== ================================================== ==================
+    ======================= ================================================== ==================
+    weighting               gain of naming label j in row i                    optimal for
+    ======================= ================================================== ==================
+    psp                     eta_ij / propensity_j                              propensity-scored
+                                                                               precision
+    macro_recall            eta_ij / prior_j                                   macro-recall
+    macro_balanced_accuracy eta_ij / prior_j - (1 - eta_ij) / (1 - prior_j)    the same
+    power_law               eta_ij * prior_j ** -beta                          (heuristic)
+    log                     eta_ij * -log(prior_j)                             (heuristic)
+    ======================= ================================================== ==================
 
     Parameters
     ----------

@@ -11,7 +11,7 @@ loss             of a row with scores s and observed labels y                on 
 ``Surrogate``    ``sum_j w_j y_j l1(s_j) + (1 - y_j) l0(s_j)``               convex, w = 2/p - 1
 ``PAL``          ``sum_j (y_j/p_j) l_j(s)``                                  the clean loss
 ``PALN``         ``sum_j T_j l_j(s)``                                        a bound from above
-``POL``          ``|T| l_j(s)``, one label j drawn with probability T_j/|T|  as ``PALN``
+``POL``          ``|T| l_j(s)``, one label j drawn with chance ``T_j/|T|``   as ``PALN``
 ``OVAN``         ``sum_j T_j l1(s_j) + (1 - T_j) l0(s_j)``                   neither: a heuristic
 ``Unbiased``     any loss, over all sub-sets of the observed labels          the clean loss
 ===============  ==========================================================  =====================

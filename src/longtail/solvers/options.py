@@ -27,6 +27,8 @@ class SolverOptions:
     Newton's method with conjugate gradients (``"newton"``) does everything but the hinge, which is
     not smooth. ``"auto"`` takes the dual where it can.
 
+    Parameters
+    ----------
     loss : "squared_hinge", "hinge", "logistic", or "huber_hinge": a hinge rounded off over
         ``smoothing``
     tolerance : the dual solver stops when the projected gradients of all rows lie within it;
