@@ -46,8 +46,9 @@ class FrankWolfe(DecisionRule):
     Parameters
     ----------
     metric: "precision", ``"macro_..."`` as in ``BlockCoordinateAscent``, ``"micro_..."`` likewise,
-        or a function of arrays (tp, fp, fn, tn), fractions of the rows: one value a label (their mean is
-        maximised, slopes by finite differences), or, with ``gradient``, one number for all labels.
+        or a function of arrays (tp, fp, fn, tn), fractions of the rows: one value a label (their
+        mean is maximised, slopes by finite differences), or, with ``gradient``, one number for all
+        labels.
     k: labels a row; None names every label of positive gain (``budget`` is then "at_most").
     budget: "exactly" k or "at_most" k, where only labels with a positive gain are named.
     gradient: of ``metric``: (tp, fp, fn, tn) to four arrays.
