@@ -31,11 +31,8 @@ def test_the_table_of_rooms_is_complete() -> None:
 def test_every_public_name_is_in_the_reference(room: str) -> None:
     module = importlib.import_module(f"longtail.{room}".rstrip("."))
     names = list(longtail._HOME) if module is longtail else module.__all__
-    described = set(
-        re.findall(
-            r"^\.\. (?:auto(?:function|class|data)|data):: (?:[\w.]+\.)?(\w+)$", REFERENCE, re.M
-        )
-    )
+    entry = r"^\.\. (?:auto(?:function|class|data)|data):: (?:[\w.]+\.)?(\w+)$"
+    described = set(re.findall(entry, REFERENCE, re.M))
     for name in re.findall(r"^\.\. automodule:: ([\w.]+)\n(?!   :no-members:)", REFERENCE, re.M):
         described.update(importlib.import_module(name).__all__)
     assert not set(names) - described
