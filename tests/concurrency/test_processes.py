@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -28,6 +29,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="needs /proc/self/smaps")
+@pytest.mark.skipif("LD_PRELOAD" in os.environ, reason="sanitizers need memory of their own")
 @pytest.mark.parametrize("mode", ["mmap", "memory"])
 def test_forked_workers_share_pages(folder: Path, mode: str) -> None:
     script = Path(__file__).with_name("forked_workers.py")
