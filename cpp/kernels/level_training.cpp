@@ -5,13 +5,12 @@
 #include <cmath>
 #include <cstdlib>
 #include <memory>
-#include <mutex>
 #include <new>
-#include <numeric>
 #include <stdexcept>
 #include <string>
 #include <utility>
 
+#include "kernels/node_rows.h"
 #include "kernels/numa.h"
 #include "kernels/pruning.h"
 
@@ -50,154 +49,6 @@ class Arena {
   std::unique_ptr<void, FreeDeleter> memory_;
   int64_t size_ = 0;
 };
-
-// The rows of one parent, features renamed by falling frequency within the parent.
-struct NodeRows {
-  std::vector<int64_t> indptr;
-  const int32_t* indices = nullptr;  // of the entries, in `own` or in memory that the caller lent
-  const float* values = nullptr;
-  std::unique_ptr<char[]> own;
-  std::vector<float> sq_norms;
-  std::vector<float> row_weight;    // empty, or (rows)
-  std::vector<uint8_t> known;       // empty, or (rows)
-  std::vector<float> mean;          // primal only, (n_features): mean of the rows
-  std::vector<float> weighted_sum;  // primal only, (n_features): sum of the rows times their weight
-  std::vector<int32_t> original;    // (n_features): feature id of each local feature
-
-  int64_t nnz() const { return indptr.back(); }
-  static int64_t entry_bytes(int64_t nnz) { return nnz * static_cast<int64_t>(sizeof(int32_t) + sizeof(float)); }
-
-  // Puts the entries into `room` (null: memory of its own) and returns where they may be written.
-  std::pair<int32_t*, float*> place(int64_t nnz, char* room) {
-    if (!room) {
-      own.reset(new char[entry_bytes(nnz)]);
-      room = own.get();
-    }
-    auto* to_values = reinterpret_cast<float*>(room);
-    auto* to_indices = reinterpret_cast<int32_t*>(to_values + nnz);
-    indices = to_indices;
-    values = to_values;
-    return {to_indices, to_values};
-  }
-
-  // The same rows in memory that the calling thread is the first to touch.
-  NodeRows copy() const {
-    NodeRows out;
-    out.indptr = indptr;
-    const auto [to_indices, to_values] = out.place(nnz(), nullptr);
-    std::copy(indices, indices + nnz(), to_indices);
-    std::copy(values, values + nnz(), to_values);
-    out.sq_norms = sq_norms;
-    out.row_weight = row_weight;
-    out.known = known;
-    out.mean = mean;
-    out.weighted_sum = weighted_sum;
-    out.original = original;
-    return out;
-  }
-
-  LaneRows view() const {
-    return {static_cast<int64_t>(sq_norms.size()),
-            static_cast<int64_t>(original.size()),
-            indptr.data(),
-            indices,
-            values,
-            sq_norms.data(),
-            mean.data(),
-            weighted_sum.data()};
-  }
-};
-
-// What the primal solver wants to know of a node once, not once per block.
-void sum_rows(NodeRows& node) {
-  const size_t d = node.original.size(), n = node.sq_norms.size();
-  std::vector<double> plain(d, 0.0), weighted(d, 0.0);
-  for (size_t i = 0; i < n; ++i) {
-    const double weight = node.row_weight.empty() ? 1.0 : node.row_weight[i];
-    for (int64_t p = node.indptr[i]; p < node.indptr[i + 1]; ++p) {
-      plain[node.indices[p]] += node.values[p];
-      weighted[node.indices[p]] += weight * node.values[p];
-    }
-  }
-  for (double& x : plain) x /= static_cast<double>(n);
-  node.mean.assign(plain.begin(), plain.end());
-  node.weighted_sum.assign(weighted.begin(), weighted.end());
-}
-
-// Row of a node and value, in a column.
-struct Entry {
-  int32_t row;
-  float value;
-};
-
-// A worker's arrays, kept between nodes; `count` (one per feature of X) is zero outside gather_rows.
-struct GatherScratch {
-  std::vector<int32_t> count, local;
-  std::vector<uint64_t> keys;
-  std::vector<int64_t> next;
-  std::vector<Entry> columns;  // by local feature
-};
-
-// `room`: where the entries go and are brought into order, or null for other memory.
-void gather_rows(const LevelData& data, int64_t parent, char* room, GatherScratch& scratch, NodeRows& node) {
-  const CsrView& X = data.X;
-  const int32_t* rows = data.parent_rows + data.parent_ptr[parent];
-  const int64_t n = data.parent_ptr[parent + 1] - data.parent_ptr[parent];
-  scratch.count.resize(X.n_cols);
-  scratch.local.resize(X.n_cols);
-  node.indptr.assign(1, 0);
-  node.indptr.reserve(n + 1);
-  for (int64_t i = 0; i < n; ++i) {
-    for (int64_t p = X.begin(rows[i]); p < X.end(rows[i]); ++p)
-      if (scratch.count[X.indices[p]]++ == 0) node.original.push_back(X.indices[p]);
-    node.indptr.push_back(node.indptr.back() + X.row_nnz(rows[i]));
-  }
-  // Falling frequency, then feature id, as one number each.
-  scratch.keys.clear();
-  for (int32_t f : node.original)
-    scratch.keys.push_back(static_cast<uint64_t>(~static_cast<uint32_t>(scratch.count[f])) << 32 |
-                           static_cast<uint32_t>(f));
-  std::sort(scratch.keys.begin(), scratch.keys.end());
-  scratch.next.resize(node.original.size());
-  int64_t nnz = 0;
-  for (size_t k = 0; k < scratch.keys.size(); ++k) {
-    const int32_t f = static_cast<int32_t>(scratch.keys[k] & 0xFFFFFFFFu);
-    node.original[k] = f;
-    scratch.local[f] = static_cast<int32_t>(k);
-    scratch.next[k] = nnz;
-    nnz += scratch.count[f];
-    scratch.count[f] = 0;
-  }
-  // Entries of a row lie by falling frequency of their feature: the solver prefetches the rare ones, at the end. To the
-  // columns and back is that order, without sorting any row.
-  Entry* columns = reinterpret_cast<Entry*>(room ? room + NodeRows::entry_bytes(nnz) : nullptr);
-  if (!columns) {
-    scratch.columns.resize(nnz);
-    columns = scratch.columns.data();
-  }
-  for (int64_t i = 0; i < n; ++i)
-    for (int64_t p = X.begin(rows[i]); p < X.end(rows[i]); ++p)
-      columns[scratch.next[scratch.local[X.indices[p]]]++] = {static_cast<int32_t>(i), X.values[p]};
-  const auto [to_indices, to_values] = node.place(nnz, room);
-  std::vector<int64_t>& next = node.indptr;  // moved on by one row while it is written to, and then back
-  int64_t at = 0;
-  for (size_t k = 0; k < scratch.keys.size(); ++k)
-    for (; at < scratch.next[k]; ++at) {
-      const int64_t to = next[columns[at].row]++;
-      to_indices[to] = static_cast<int32_t>(k);
-      to_values[to] = columns[at].value;
-    }
-  std::move_backward(next.begin(), next.end() - 1, next.end());
-  next[0] = 0;
-  node.sq_norms.reserve(n);
-  for (int64_t i = 0; i < n; ++i) {
-    float sq_norm = 0;
-    for (int64_t p = node.indptr[i]; p < node.indptr[i + 1]; ++p) sq_norm += node.values[p] * node.values[p];
-    node.sq_norms.push_back(sq_norm);
-    if (data.row_weight) node.row_weight.push_back(data.row_weight[rows[i]]);
-    if (data.known_row) node.known.push_back(data.known_row[rows[i]]);
-  }
-}
 
 // Surviving weights of one block, by local feature.
 struct BlockWeights {
@@ -367,43 +218,6 @@ void build_chunk(const NodeRows& node, std::vector<BlockWeights>::iterator block
 struct Block {
   int64_t parent, first;
   int n_lanes;
-};
-
-// The gathered rows of a batch of parents, near every worker: a worker on another NUMA node than the one that gathered
-// a parent's rows makes a copy for its node when it first needs them.
-class Batch {
- public:
-  Batch(const NumaNodes& numa, int64_t n_parents, bool copy)
-      : numa_(numa), copy_(copy && numa.size() > 1), rows_(n_parents), home_(n_parents, 0) {
-    if (!copy_) return;
-    copies_.resize(n_parents * numa.size());
-    made_ = std::make_unique<std::once_flag[]>(copies_.size());
-  }
-
-  NodeRows& gathered_by(int worker, int64_t parent) {
-    home_[parent] = numa_.of_worker(worker);
-    return rows_[parent];
-  }
-
-  const NodeRows& rows(int64_t parent) const { return rows_[parent]; }
-
-  const NodeRows& near(int worker, int64_t parent, std::atomic<int64_t>& n_copies) {
-    const int node = numa_.of_worker(worker);
-    if (!copy_ || node == home_[parent]) return rows_[parent];
-    const int64_t at = parent * numa_.size() + node;
-    std::call_once(made_[at], [&] {
-      copies_[at] = rows_[parent].copy();
-      ++n_copies;
-    });
-    return copies_[at];
-  }
-
- private:
-  const NumaNodes& numa_;
-  bool copy_;
-  std::vector<NodeRows> rows_, copies_;  // (n_parents), (n_parents, NUMA nodes)
-  std::vector<int> home_;                // (n_parents): the NUMA node that gathered
-  std::unique_ptr<std::once_flag[]> made_;
 };
 
 }  // namespace
