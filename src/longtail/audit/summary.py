@@ -140,12 +140,9 @@ class Audit:
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
         """A page with no outside address; also written to ``path`` if one is given."""
         from longtail.audit.page import page
+        from longtail.report.markup import written
 
-        html = page(self)
-        if path is not None:
-            with open(path, "w", encoding="utf-8", newline="\n") as file:
-                file.write(html)
-        return html
+        return written(page(self), path)
 
 
 def _groups(fit: PropensityFit) -> str:

@@ -77,7 +77,7 @@ def train_labels(
 
     ``positive``: their ids among the old labels, where they have any (for weights per label). New
     labels of nodes with many rows see some of those that have none of them, which count for the
-    others too: that is not seen in P@k.
+    others too, which saves most of the time at a small price in P@k.
     """
     layer = model.layers_[-1]
     n_parents = len(layer.child_ptr) - 1

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import importlib.resources
+import os
 from collections.abc import Iterable, Sequence
 from html import escape
 
 from longtail.report.table import printable
 
-__all__ = ["document", "element", "head", "row", "safe", "table"]
+__all__ = ["document", "element", "head", "row", "safe", "table", "written"]
 
 
 def safe(text: object) -> str:
@@ -76,3 +77,11 @@ def table(caption: str, head: str, body: Iterable[str], *, sortable: bool = Fals
         f'<div class="{kind}" role="region" aria-label="{safe(caption)}" tabindex="0">'
         f"<table{of}><thead>{head}</thead><tbody>{''.join(body)}</tbody></table></div>"
     )
+
+
+def written(html: str, path: str | os.PathLike[str] | None) -> str:
+    """The same page, also written to ``path`` if one is given."""
+    if path is not None:
+        with open(path, "w", encoding="utf-8", newline="\n") as file:
+            file.write(html)
+    return html

@@ -94,13 +94,10 @@ class Report:
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
         """A page without any outside address; also written to ``path`` if one is given."""
+        from longtail.report.markup import written
         from longtail.report.page import page
 
-        html = page(self)
-        if path is not None:
-            with open(path, "w", encoding="utf-8", newline="\n") as file:
-                file.write(html)
-        return html
+        return written(page(self), path)
 
 
 def _plain(value: Any) -> Any:
