@@ -25,6 +25,7 @@ import importlib
 import sys
 import time
 import types
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -33,13 +34,11 @@ import scipy.sparse as sp
 import torch
 
 
-def training_step() -> tuple[Any, Any]:
-    """``longtail.deep.step`` and ``batches``; also where the compiled core is missing."""
+def training_step() -> list[Any]:
+    """``longtail.deep.step``, ``batches`` and ``adam``; also where the compiled core is missing."""
+    names = [f"longtail.deep.{name}" for name in ("step", "batches", "adam")]
     try:
-        return (
-            importlib.import_module("longtail.deep.step"),
-            importlib.import_module("longtail.deep.batches"),
-        )
+        return [importlib.import_module(name) for name in names]
     except ImportError:
         source = Path(__file__).parents[2] / "src" / "longtail"
         for name in list(sys.modules):
@@ -49,13 +48,10 @@ def training_step() -> tuple[Any, Any]:
             package = types.ModuleType(name)
             package.__path__ = [str(folder)]
             sys.modules[name] = package
-        return (
-            importlib.import_module("longtail.deep.step"),
-            importlib.import_module("longtail.deep.batches"),
-        )
+        return [importlib.import_module(name) for name in names]
 
 
-STEP, BATCHES = training_step()
+STEP, BATCHES, ADAM = training_step()
 
 
 def random_rows(rng: np.random.Generator, n: int, width: int, per_row: int) -> sp.csr_matrix:
@@ -102,7 +98,7 @@ def make_parameters(d: int, h: int, outputs: int, device: torch.device) -> Any:
         "w2": torch.empty(outputs, h, device=device).normal_(0, 0.01),
         "b2": torch.full((outputs,), -8.0, device=device),
     }
-    return STEP.Parameters(weights)
+    return ADAM.Parameters(weights)
 
 
 def print_profile(step: Any) -> None:
@@ -118,7 +114,7 @@ def print_profile(step: Any) -> None:
 def measure(
     title: str,
     shape: tuple[int, int, int],  # features, hidden, outputs
-    rows: tuple[int, int, int, int],  # of an epoch, per batch, features and labels per row
+    counts: tuple[int, int, int, int],  # rows of an epoch, per batch, features and labels per row
     loss: str,
     roof: tuple[float, float],
     device: torch.device,
@@ -127,9 +123,9 @@ def measure(
     profile: bool = False,
 ) -> None:
     d, h, outputs = shape
-    n, batch_size, per_row, labels_per_row = rows
+    n, batch_size, per_row, labels_per_row = counts
     rng = np.random.default_rng(0)
-    held = 8 * batch_size
+    held = 64 * batch_size
     try:
         if device.type == "cuda":
             torch.cuda.empty_cache()
@@ -142,22 +138,22 @@ def measure(
             targets = BATCHES.SparseRows(random_rows(rng, held, outputs, labels_per_row), device)
             targets.values.fill_(1.0)
         parameters = make_parameters(d, h, outputs, device)
-        adam, count = STEP.Adam(1e-3), [0]
+        adam, count = ADAM.Adam(1e-3), [0]
 
-        parts = torch.arange(held, device=device).split(batch_size)
+        rows = torch.arange(held, device=device)
+
+        def batches() -> Iterator[tuple[Any, Any]]:
+            while True:
+                dense = loss == "squared"
+                wanted = targets.split(batch_size) if dense else targets.batches(rows, batch_size)
+                yield from zip(X.batches(rows, batch_size), wanted, strict=True)
+
+        epochs = batches()
 
         def step() -> None:
-            part = parts[count[0] % len(parts)]
             count[0] += 1
-            wanted = targets[part] if loss == "squared" else targets.take(part)
             STEP.train_step(
-                parameters,
-                X.take(part),
-                wanted,
-                loss,
-                adam,
-                count[0],
-                low_precision=device.type == "cuda",
+                parameters, *next(epochs), loss, adam, count[0], low_precision=device.type == "cuda"
             )
 
         with torch.no_grad():
@@ -171,7 +167,7 @@ def measure(
     peak = torch.cuda.max_memory_allocated() / 2**30 if device.type == "cuda" else 0.0
     flops, bandwidth = roof
     products = 6 * batch_size * h * outputs / flops
-    touched = np.mean([len(torch.unique(X.take(part).columns)) for part in parts])
+    touched = np.mean([len(batch.unique) for batch in X.batches(rows, batch_size)])
     traffic = 4 * h * (8 * outputs + 7 * touched) / bandwidth
     floor = max(products, traffic)
     epoch = networks * each * n / batch_size

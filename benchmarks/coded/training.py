@@ -37,10 +37,12 @@ class Training:
         n_jobs: int = 2,
         curve: bool = False,
         at_once: int = 1,
+        codes: dict[Any, SVDCode] | None = None,
     ) -> None:
         self.name, self.rows, self.seed = name, rows, seed
         self.device, self.n_jobs, self.with_curve = device, n_jobs, curve
         self.at_once = at_once  # repetitions of MACH
+        self.codes = codes  # of SVDs that earlier trainings of the same rows have left here
         self.c = COMPONENTS[name]
 
     def warm_up(self, kind: str, setting: dict[str, Any]) -> None:
@@ -89,8 +91,7 @@ class Training:
 
     def _declare(self, targets: str = "codes", **setting: Any) -> dict[str, Any]:
         began = time.perf_counter()
-        code = SVDCode(n_components=self.c, random_state=self.seed, n_jobs=self.n_jobs)
-        code.fit(self.rows.Y)
+        code = self._code()
         compressing = time.perf_counter() - began
         points, look = self._curve(
             lambda net: code.decode(net.decision_function(self.rows.X_test), 5), compressing
@@ -106,6 +107,14 @@ class Training:
             "compressing": compressing,
             "curve": points,
         }
+
+    def _code(self) -> SVDCode:
+        kept = {} if self.codes is None else self.codes
+        key = (self.name, self.seed, id(self.rows))
+        if key not in kept:
+            code = SVDCode(n_components=self.c, random_state=self.seed, n_jobs=self.n_jobs)
+            kept[key] = code.fit(self.rows.Y)
+        return kept[key].set_params(recovery="inner")
 
     def _declare_unit(self, **setting: Any) -> dict[str, Any]:
         return self._declare("unit", **setting)

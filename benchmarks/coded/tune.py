@@ -5,12 +5,12 @@
                                     [--workers 12] [--settings 16] [--rounds 1]
 
 For each data set and kind of model, tries settings drawn at random from ``SPACE`` (the same for
-every data set) and then, ``--rounds`` times, the neighbours of the best so far (one number doubled
-or halved). Each is trained on four fifths of the training rows and judged by the mean of P@1, P@3
+every data set), with what was chosen before, and then, ``--rounds`` times, the neighbours of the
+best so far (one number doubled or halved). Each is trained on four fifths of the training rows and judged by the mean of P@1, P@3
 and P@5 on the others, over ``SPLITS`` splits; for DECLARE through the paper's recovery by inner
 products. No test row is looked at. What won goes to ``chosen.json`` beside this file, from where
 ``tables.py`` takes it; all trials go to ``results/coded/tune``, so that this can be stopped and
-started again (``--settings 0`` only chooses).
+started again (``--settings 0`` goes on from the best so far, and with ``--rounds 0`` only chooses).
 """
 
 from __future__ import annotations
@@ -34,13 +34,14 @@ _CLASSIFIER: dict[str, list[Any]] = {
     "learning_rate": [1e-3, 2e-3, 5e-3, 1e-2],
     "dropout": [0.2, 0.5, 0.7],
     "weight_decay": [0.0, 0.1, 0.5],
-    "epochs": [5, 10, 20],
+    "epochs": [5, 10, 20, 40],
 }
 _REGRESSOR: dict[str, list[Any]] = {
+    "loss": ["squared", "length"],
     "learning_rate": [1e-3, 2e-3, 5e-3, 1e-2],
     "dropout": [0.0, 0.2, 0.5],
     "weight_decay": [0.1, 0.3, 1.0, 3.0],
-    "epochs": [10, 20, 40],
+    "epochs": [5, 10, 20, 40],
 }
 SPACE: dict[str, dict[str, list[Any]]] = {
     "network": {"loss": ["sigmoid", "softmax"], **_CLASSIFIER},
@@ -54,6 +55,7 @@ SPACE: dict[str, dict[str, list[Any]]] = {
     "one-vs-all": {"C": [0.3, 1.0, 3.0]},
     "mach-linear": {"C": [0.3, 1.0, 3.0]},
 }
+_CODES: dict[Any, Any] = {}  # of this process: the SVDs of splits
 SPLITS = {"Bibtex": 3, "Delicious": 1, "CiteULike-t": 1, "TIB-SID-en": 1}
 
 
@@ -94,7 +96,7 @@ def trial(name: str, kind: str, setting: dict[str, Any], device: str, n_jobs: in
     found = []
     for split in range(SPLITS[name]):
         rows = held_out(name, split)
-        work = Training(name, rows, seed=split, device=device, n_jobs=n_jobs)
+        work = Training(name, rows, seed=split, device=device, n_jobs=n_jobs, codes=_CODES)
         found.append(work.run(kind, setting))
     values = [cell[""]["P"] for cell in found]
     out = {
@@ -122,12 +124,13 @@ def main() -> None:
     pairs = [(name, kind) for name in reversed(args.data) for kind in args.kinds]
     with ProcessPoolExecutor(args.workers, multiprocessing.get_context("spawn")) as pool:
         for i in range(args.rounds + 1):
-            best = choose() if i else {}
+            best = choose()
             tasks = []
             for name, kind in pairs:
-                settings = drawn(kind, args.settings)
+                before = [best[name][kind]] if kind in best.get(name, {}) else []
+                settings = before + drawn(kind, args.settings) if args.settings else []
                 if i:
-                    settings = neighbors(kind, best[name][kind]) if kind in best[name] else []
+                    settings = neighbors(kind, before[0]) if before else []
                 tasks += [(name, kind, setting, args.device, args.n_jobs) for setting in settings]
             for done in as_completed([pool.submit(trial, *task) for task in tasks]):
                 done.result()
@@ -144,7 +147,7 @@ def choose() -> dict[str, dict[str, Any]]:
         key = (found["name"], found["kind"])
         if key not in best or found["value"] > best[key]["value"]:
             best[key] = found
-    chosen: dict[str, Any] = {}
+    chosen: dict[str, Any] = json.loads(CHOSEN.read_text()) if CHOSEN.exists() else {}
     for (name, kind), found in best.items():
         chosen.setdefault(name, {})[kind] = found["setting"]
     CHOSEN.write_text(json.dumps(chosen, indent=1, sort_keys=True) + "\n")

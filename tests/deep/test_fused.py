@@ -4,8 +4,10 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from longtail.deep.fused import fused_adam, sum_rows  # noqa: E402
-from longtail.deep.step import Adam, Moments  # noqa: E402
+from longtail.deep.adam import Adam, Moments, Parameters  # noqa: E402
+from longtail.deep.batches import SparseRows  # noqa: E402
+from longtail.deep.fused import fused_adam, logit_gradient, sum_rows  # noqa: E402
+from longtail.deep.step import train_step  # noqa: E402
 
 
 def test_no_kernel_on_a_cpu():
@@ -64,3 +66,48 @@ def test_sums_of_rows(width):
     for i, (begin, end) in enumerate(zip(offsets.tolist(), ends, strict=True)):
         expected = values[begin:end] @ matrix[index[begin:end]]
         torch.testing.assert_close(found[i].cpu(), expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("width", [1, 50, 4096])
+@pytest.mark.parametrize("softmax", [False, True])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_gradients_by_logits(width, softmax, dtype):
+    draw = torch.Generator().manual_seed(2)
+    products = (10 * torch.randn(7, width, generator=draw)).to(dtype)
+    bias = torch.randn(width, generator=draw)
+    z = products.float() + bias
+    norm = torch.logsumexp(z, dim=1, keepdim=True) if softmax else None
+    assert logit_gradient(products, bias, norm, 0.5) is None  # no kernel on a CPU
+    if not torch.cuda.is_available():
+        pytest.skip("no GPU")
+    found = logit_gradient(products.cuda(), bias.cuda(), norm.cuda() if softmax else None, 0.5)
+    expected = 0.5 * (torch.exp(z - norm) if softmax else torch.sigmoid(z))
+    assert found.dtype == dtype
+    tolerance = 1e-5 if dtype == torch.float32 else 1e-2
+    torch.testing.assert_close(found.cpu().float(), expected, rtol=tolerance, atol=1e-7)
+
+
+@pytest.mark.parametrize("loss", ["sigmoid", "softmax", "squared", "length"])
+@pytest.mark.parametrize("outputs", [5, 64, 20_003])
+def test_a_step_is_the_same_on_both_devices(loss, outputs):
+    if not torch.cuda.is_available():
+        pytest.skip("no GPU")
+    draw = torch.Generator().manual_seed(3)
+    X = torch.rand(2000, 40, generator=draw) * (torch.rand(2000, 40, generator=draw) < 0.2)
+    Y = (torch.rand(2000, outputs, generator=draw) < 3 / outputs).float()
+    w2 = 0.1 * torch.randn(outputs, 16, generator=draw)
+    weights = {"w1": torch.randn(40, 16, generator=draw), "b1": torch.zeros(16), "w2": w2}
+    weights["b2"] = torch.zeros(outputs)
+    results = []
+    for device in ("cpu", "cuda"):
+        parameters = Parameters({k: w.clone().to(device) for k, w in weights.items()})
+        rows = torch.arange(2000, device=device)
+        batch = SparseRows(X.numpy(), torch.device(device)).take(rows)
+        targets = Y.to(device)
+        if loss in ("sigmoid", "softmax"):
+            targets = SparseRows(Y.numpy(), torch.device(device)).take(rows)
+        train_step(parameters, batch, targets, loss, Adam(0.01), 1)
+        results.append({k: m.first.cpu() for k, m in parameters.moments.items()})
+    for name, plain in results[0].items():
+        scale = float(plain.abs().max())
+        torch.testing.assert_close(results[1][name], plain, rtol=1e-3, atol=1e-4 * scale)

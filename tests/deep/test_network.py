@@ -29,7 +29,7 @@ def small(**params: Any) -> lt.Network:
 def make_step(loss: str, seed: int = 0, outputs: int = 50) -> tuple[Any, ...]:
     """A random network of 1100 outputs (more than a chunk) or fewer, and a batch for it."""
     from longtail.deep.batches import SparseRows
-    from longtail.deep.step import Parameters
+    from longtail.deep.adam import Parameters
 
     rng = np.random.default_rng(seed)
     dense = sp.random(9, 30, 0.3, random_state=seed, dtype=np.float32).toarray()
@@ -45,14 +45,15 @@ def make_step(loss: str, seed: int = 0, outputs: int = 50) -> tuple[Any, ...]:
         "b2": torch.tensor(rng.normal(0, 0.1, outputs).astype(np.float32)),
     }
     rows = torch.arange(9)
-    targets = torch.tensor(Y) if loss == "squared" else SparseRows(Y, cpu).take(rows)
+    targets = torch.tensor(Y) if loss in ("squared", "length") else SparseRows(Y, cpu).take(rows)
     return Parameters(weights), SparseRows(X, cpu).take(rows), targets, X, Y
 
 
 @pytest.mark.parametrize("outputs", [50, 1100])
-@pytest.mark.parametrize("loss", ["sigmoid", "softmax", "squared"])
+@pytest.mark.parametrize("loss", ["sigmoid", "softmax", "squared", "length"])
 def test_a_step_is_adam_on_the_gradient_of_autograd(loss: str, outputs: int) -> None:
-    from longtail.deep.step import Adam, train_step
+    from longtail.deep.adam import Adam
+    from longtail.deep.step import train_step
 
     parameters, batch, targets, X, Y = make_step(loss, outputs=outputs)
     p = {k: v.clone().requires_grad_() for k, v in parameters.weights.items()}
@@ -63,8 +64,10 @@ def test_a_step_is_adam_on_the_gradient_of_autograd(loss: str, outputs: int) -> 
     elif loss == "softmax":
         share = y / y.sum(1, keepdim=True)
         value = torch.nn.functional.cross_entropy(z, share, reduction="sum")
-    else:
+    elif loss == "squared":
         value = 0.5 * ((z - y) ** 2).sum()
+    else:
+        value = (z - y).norm(dim=1).sum()
     (value / 9).backward()
     optimizer = torch.optim.Adam(p.values(), lr=0.01)
     optimizer.step()
@@ -123,7 +126,8 @@ def test_threads_do_not_change_the_bits() -> None:
 
 def test_pruning_is_exact_and_final(data: Any) -> None:
     from longtail.deep.pruning import prune
-    from longtail.deep.step import Adam, train_step
+    from longtail.deep.adam import Adam
+    from longtail.deep.step import train_step
 
     for schedule in ("gradual", "one_shot"):
         model = small(keep=3000, schedule=schedule, epochs=6).fit(data.train.X, data.train.Y)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,39 +15,45 @@ from longtail.deep.fused import sum_rows
 
 __all__ = ["Batch", "SparseRows"]
 
+_LOOK_AHEAD = 1 << 21  # entries that are prepared together
+
 
 @dataclass
 class Batch:
-    """Entries of some rows of a sparse matrix, row by row.
+    """Entries of some rows of a sparse matrix, in order of row and in order of column.
 
-    ``columns`` and ``values`` (nnz,), ``rows`` (nnz,) the position in the batch, ``offsets`` (b,)
-    where each row begins.
+    ``columns`` and ``values`` (nnz,), ``offsets`` (b,) where each row begins. ``by_column``: the
+    same entries sorted by column, as their ``columns``, ``rows`` (the position in the batch) and
+    ``values``. ``unique`` (u,) and ``firsts`` (u,): the columns that occur, and where the entries
+    of each begin in that order.
     """
 
     columns: torch.Tensor
     values: torch.Tensor
-    rows: torch.Tensor
     offsets: torch.Tensor
+    by_column: tuple[torch.Tensor, torch.Tensor, torch.Tensor]
+    unique: torch.Tensor
+    firsts: torch.Tensor
+
+    def __len__(self) -> int:
+        return len(self.offsets)
 
     def times(self, weights: torch.Tensor) -> torch.Tensor:
         """``X W``, (b, h): a sum of embeddings, weighted by the values."""
         if not len(self.columns):
-            return weights.new_zeros(len(self.offsets), weights.shape[1])
+            return weights.new_zeros(len(self), weights.shape[1])
         return _sum_rows(weights, self.columns, self.offsets, self.values)
 
-    def transposed_times(self, dense: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """``X^T D`` where it is not zero: the columns that occur, (u,), and their rows of the
-        product, (u, h).
+    def transposed_times(self, dense: torch.Tensor) -> torch.Tensor:
+        """``X^T D`` where it is not zero: the rows ``unique`` of the product, (u, h).
 
         The same sum of embeddings with the roles of rows and columns exchanged: no atomic adds, so
         the same bits on every run.
         """
         if not len(self.columns):
-            return self.columns, dense.new_zeros(0, dense.shape[1])
-        columns, order = torch.sort(self.columns, stable=True)
-        unique, counts = torch.unique_consecutive(columns, return_counts=True)
-        offsets = torch.cumsum(counts, 0) - counts
-        return unique, _sum_rows(dense, self.rows[order], offsets, self.values[order])
+            return dense.new_zeros(0, dense.shape[1])
+        _, rows, values = self.by_column
+        return _sum_rows(dense, rows, self.firsts, values)
 
 
 def _sum_rows(
@@ -68,18 +75,60 @@ class SparseRows:
         def to(array: np.ndarray, dtype: Any) -> torch.Tensor:
             return torch.tensor(np.asarray(array, dtype=dtype)).to(device)
 
+        self.width = max(1, matrix.shape[1])
         self.indptr = to(matrix.indptr, np.int64)
         self.columns = to(matrix.indices, np.int64)
         self.values = to(matrix.data, np.float32)
 
     def take(self, rows: torch.Tensor) -> Batch:
         """The rows with these numbers, in this order."""
+        return next(self._prepared(rows, max(1, len(rows))))
+
+    def batches(self, rows: torch.Tensor, batch_size: int) -> Iterator[Batch]:
+        """The rows with these numbers, so many at a time, in this order.
+
+        Many batches are gathered and sorted at once and then cut up: on a GPU, a small network
+        would otherwise spend most of a step on starting the kernels that prepare it.
+        """
+        entries = batch_size * len(self.columns) / max(1, len(self.indptr) - 1)
+        block = batch_size * max(1, int(_LOOK_AHEAD / max(1.0, entries)))
+        for begin in range(0, len(rows), block):
+            yield from self._prepared(rows[begin : begin + block], batch_size)
+
+    def _prepared(self, rows: torch.Tensor, batch_size: int) -> Iterator[Batch]:
+        n, device = len(rows), rows.device
         starts = self.indptr[rows]
         lengths = self.indptr[rows + 1] - starts
         ends = torch.cumsum(lengths, 0)
         offsets = ends - lengths
-        total = int(ends[-1]) if len(ends) else 0
-        place = torch.arange(len(rows), device=rows.device)
-        of_entry = torch.repeat_interleave(place, lengths, output_size=total)
-        position = torch.arange(total, device=rows.device) + (starts - offsets)[of_entry]
-        return Batch(self.columns[position], self.values[position], of_entry, offsets)
+        total = int(ends[-1]) if n else 0
+        place = torch.arange(n, device=device)
+        row = torch.repeat_interleave(place, lengths, output_size=total)
+        position = torch.arange(total, device=device) + (starts - offsets)[row]
+        columns, values = self.columns[position], self.values[position]
+
+        batch = row // batch_size
+        keys, order = torch.sort(batch * self.width + columns, stable=True)
+        unique, counts = torch.unique_consecutive(keys, return_counts=True)
+        unique_batch = unique // self.width
+        by_column = (columns[order], (row - batch * batch_size)[order], values[order])
+
+        n_batches = max(1, -(-n // batch_size))
+        number = torch.arange(n_batches + 1, device=device)
+        entry_edges = torch.searchsorted(batch, number)
+        firsts = torch.cumsum(counts, 0) - counts - entry_edges[unique_batch]
+        offsets -= entry_edges[place // batch_size]
+        unique -= unique_batch * self.width
+        edges = torch.stack([entry_edges, torch.searchsorted(unique_batch, number)])
+        of_entry, of_unique = edges.tolist()
+        for i in range(n_batches):
+            entry = slice(of_entry[i], of_entry[i + 1])
+            column = slice(of_unique[i], of_unique[i + 1])
+            yield Batch(
+                columns[entry],
+                values[entry],
+                offsets[i * batch_size : (i + 1) * batch_size],
+                (by_column[0][entry], by_column[1][entry], by_column[2][entry]),
+                unique[column],
+                firsts[column],
+            )

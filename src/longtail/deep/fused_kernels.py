@@ -4,10 +4,12 @@
 import triton
 import triton.language as tl
 
-__all__ = ["adam", "sum_rows"]
+__all__ = ["adam", "logit_gradient", "sum_rows"]
 
 
-@triton.jit
+# Batches are slices of longer arrays: where they begin, and how long they are, says nothing of the
+# next, and a kernel is not compiled anew for each case.
+@triton.jit(do_not_specialize_on_alignment=["rows"])
 def adam(
     weights,
     first,
@@ -46,7 +48,10 @@ def adam(
     tl.store(weights + place, w, mask=inside)
 
 
-@triton.jit
+@triton.jit(
+    do_not_specialize=["n_entries", "n_bags"],
+    do_not_specialize_on_alignment=["index", "offsets", "values"],
+)
 def sum_rows(matrix, index, offsets, values, out, n_entries, n_bags, width, BLOCK: tl.constexpr):
     """One program for each bag and block of columns."""
     i = tl.program_id(0).to(tl.int64)
@@ -59,3 +64,20 @@ def sum_rows(matrix, index, offsets, values, out, n_entries, n_bags, width, BLOC
         row = tl.load(index + entry)
         total += tl.load(values + entry) * tl.load(matrix + row * width + column, mask=inside)
     tl.store(out + i * width + column, total, mask=inside)
+
+
+@triton.jit
+def logit_gradient(
+    products, bias, normaliser, out, width, scale, SOFTMAX: tl.constexpr, BLOCK: tl.constexpr
+):
+    """One program for each row and block of columns."""
+    i = tl.program_id(0).to(tl.int64)
+    column = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    inside = column < width
+    z = tl.load(products + i * width + column, mask=inside, other=0.0).to(tl.float32)
+    z += tl.load(bias + column, mask=inside, other=0.0)
+    if SOFTMAX:
+        value = tl.exp(z - tl.load(normaliser + i))
+    else:
+        value = 1 / (1 + tl.exp(-z))
+    tl.store(out + i * width + column, scale * value, mask=inside)

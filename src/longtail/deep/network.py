@@ -22,6 +22,7 @@ from longtail.features.unit_rows import unit_rows
 __all__ = ["Network"]
 
 LOSSES = ("auto", "sigmoid", "softmax")
+ERRORS = ("auto", "squared", "length")  # of fit_targets
 
 
 class Network(ProbabilityRanker):
@@ -40,7 +41,8 @@ class Network(ProbabilityRanker):
     ----------
     hidden : width of the hidden layer
     loss : "sigmoid" (binary cross-entropy of every label), "softmax" (cross-entropy with the labels
-        of a row as a distribution), "auto": softmax where every row has exactly one label
+        of a row as a distribution), "auto": softmax where every row has exactly one label; for
+        ``fit_targets`` see there
     epochs, patience : the most epochs; stop earlier after so many without improvement
     batch_size, learning_rate, weight_decay : of Adam; the rate falls linearly to zero over the
         epochs, and the decay is decoupled from the gradient
@@ -136,14 +138,23 @@ class Network(ProbabilityRanker):
         self._train(X, Y, loss, as_seed(self.random_state), None, self.epochs)
 
     def fit_targets(self, X: Any, T: Any, *, after_epoch: Any = None) -> Network:
-        """Learns targets ``T`` (n, c) by least squares; ``decision_function`` predicts them."""
+        """Learns targets ``T`` (n, c); ``decision_function`` predicts them.
+
+        The loss of a row is ``1/2 |z - t|^2`` ("auto" and "squared") or ``|z - t|`` ("length"):
+        then rows that are far off pull no harder than others.
+        """
+        if self.loss not in ERRORS:
+            raise ValueError(
+                f"loss must be one of {', '.join(ERRORS)} for a regression, got {self.loss!r}"
+            )
         X = as_features(X)
         T = np.ascontiguousarray(T, dtype=np.float32)
         if T.ndim != 2 or len(T) != X.shape[0] or not T.size:
             raise ValueError(f"targets must have the shape ({X.shape[0]}, c), got {T.shape}")
         self._after_epoch = after_epoch
         try:
-            self._train(X, T, "squared", as_seed(self.random_state), None, self.epochs)
+            loss = "squared" if self.loss == "auto" else self.loss
+            self._train(X, T, loss, as_seed(self.random_state), None, self.epochs)
         finally:
             del self._after_epoch
         self.n_features_in_, self.n_labels_ = int(X.shape[1]), int(T.shape[1])

@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,11 @@ import torch
 
 from longtail import persist
 from longtail._progress import Progress
+from longtail.deep.adam import Adam, Moments, Parameters
 from longtail.deep.batches import SparseRows
 from longtail.deep.pruning import PRUNED, prune
 from longtail.deep.schedule import kept_after_epoch
-from longtail.deep.step import CHUNK, Adam, Moments, Parameters, hidden_layer, product, train_step
+from longtail.deep.step import REGRESSIONS, chunk_edges, hidden_layer, product, train_step
 from longtail.exceptions import ModelFormatError
 
 __all__ = ["Outcome", "Plan", "train"]
@@ -68,7 +70,7 @@ def train(
     start: dict[str, np.ndarray] | None = None,
     after_epoch: Callable[[int, float, dict[str, np.ndarray]], None] | None = None,
 ) -> Outcome:
-    """Trains on rows ``X`` and ``targets``: CSR labels, or a dense matrix for the squared loss.
+    """Trains on rows ``X`` and ``targets``: CSR labels, or a dense matrix for a regression.
 
     ``start``: weights to begin with. ``after_epoch(epoch, seconds, weights)`` may look at the
     network; the time it takes is not counted.
@@ -94,7 +96,7 @@ class _Training:
         self.valid, self.rows = order[:n_valid], np.sort(order[n_valid:])
         self.X, self.raw_X, self.raw_targets = SparseRows(X, self.device), X, targets
         self.labels: Any
-        if plan.loss == "squared":
+        if plan.loss in REGRESSIONS:
             self.labels = torch.tensor(np.asarray(targets, np.float32)).to(self.device)
         else:
             self.labels = SparseRows(targets, self.device)
@@ -136,21 +138,20 @@ class _Training:
         chance.manual_seed(int(np.random.SeedSequence([plan.seed, 2, epoch]).generate_state(1)[0]))
         total = -(-len(rows) // plan.batch_size)
         low = plan.precision == "bfloat16"
-        for i in range(total):
+        batches = self.X.batches(rows, plan.batch_size)
+        for i, (batch, targets) in enumerate(zip(batches, self._targets(rows), strict=True)):
             progress((epoch - 1) * total + i, plan.epochs * total)
-            part = rows[i * plan.batch_size : (i + 1) * plan.batch_size]
             mask = None
             if plan.dropout > 0:
-                shape = (len(part), plan.hidden)
+                shape = (len(batch), plan.hidden)
                 mask = torch.rand(shape, generator=chance, device=self.device) >= plan.dropout
                 mask = mask / (1 - plan.dropout)
-            targets = self.labels[part] if plan.loss == "squared" else self.labels.take(part)
             self.step += 1
             left = 1 - (self.step - 1) / (total * plan.epochs)  # the rate falls linearly to zero
             adam = Adam(plan.learning_rate * left, plan.weight_decay)
             train_step(
                 self.parameters,
-                self.X.take(part),
+                batch,
                 targets,
                 plan.loss,
                 adam,
@@ -158,6 +159,13 @@ class _Training:
                 dropout_mask=mask,
                 low_precision=low,
             )
+
+    def _targets(self, rows: torch.Tensor) -> Iterator[Any]:
+        """Of the batches of these rows."""
+        size = self.plan.batch_size
+        if self.plan.loss in REGRESSIONS:
+            return (self.labels[part] for part in rows.split(size))
+        return self.labels.batches(rows, size)  # type: ignore[no-any-return]
 
     def _prune(self, epoch: int) -> None:
         plan = self.plan
@@ -169,7 +177,7 @@ class _Training:
             prune(self.parameters, left)
 
     def _validate(self) -> float | None:
-        """Minus the squared error, or the mean of precision at 1, 3 and 5."""
+        """Minus the error of a regression, or the mean of precision at 1, 3 and 5."""
         if not len(self.valid):
             return None
         total = 0.0
@@ -178,15 +186,12 @@ class _Training:
             part = self.valid[begin : begin + 512]
             batch = self.X.take(torch.tensor(part).to(self.device))
             h = hidden_layer(batch, weights)
-            z = torch.cat(
-                [
-                    product(h, weights["w2"][c : c + CHUNK].T) + weights["b2"][c : c + CHUNK]
-                    for c in range(0, len(weights["w2"]), CHUNK)
-                ],
-                dim=1,
-            )
-            if self.plan.loss == "squared":
-                total -= float(((z.cpu().numpy() - self.raw_targets[part]) ** 2).sum())
+            chunks = pairwise(chunk_edges(len(part), len(weights["w2"]), self.device))
+            parts = [product(h, weights["w2"][c:e].T) + weights["b2"][c:e] for c, e in chunks]
+            z = torch.cat(parts, dim=1)
+            if self.plan.loss in REGRESSIONS:
+                squares = ((z.cpu().numpy() - self.raw_targets[part]) ** 2).sum(axis=1)
+                total -= float((squares if self.plan.loss == "squared" else np.sqrt(squares)).sum())
             else:
                 total += _precision(z, self.raw_targets[part])
         value = total / len(self.valid)
@@ -281,25 +286,27 @@ class _Training:
 def _initial(d: int, targets: Any, rows: np.ndarray, plan: Plan) -> dict[str, np.ndarray]:
     """Random weights, drawn by NumPy: the same on every device.
 
-    Rows of unit length give hidden values of unit variance. Outputs begin at the prior log odds of
-    their label, so that the first epochs need not learn which labels are rare.
+    Outputs begin at the prior log odds of their label (a regression: at the mean), so that the
+    first epochs need not learn which labels are rare. A feature that few rows have keeps much of
+    its first weights. Classifiers do not mind; a regression of codes does, so there the weights
+    start small (P@1 of DECLARE 0.4 to 2.5 points higher on held-out rows of three data sets).
     """
     rng = np.random.default_rng([plan.seed, 3])
     outputs, h = targets.shape[1], plan.hidden
-    b2 = np.zeros(outputs, np.float32)
-    if plan.loss != "squared":
+    if plan.loss in REGRESSIONS:
+        b2 = np.asarray(targets[rows], dtype=np.float64).mean(axis=0)
+    else:
         counts = np.asarray(targets[rows].sum(axis=0), dtype=np.float64).ravel()
         share = (counts + 0.5) / (len(rows) + 1)
-        b2 = np.log(share / np.maximum(1 - share, 1e-6)).astype(np.float32)
-        if plan.loss == "softmax":
-            b2 = np.log(share).astype(np.float32)
-    else:
-        b2 = np.asarray(targets[rows], dtype=np.float64).mean(axis=0).astype(np.float32)
+        b2 = np.log(share)
+        if plan.loss == "sigmoid":
+            b2 -= np.log(np.maximum(1 - share, 1e-6))
+    spread = np.float32(0.01 if plan.loss in REGRESSIONS else 0.1)
     return {
-        "w1": rng.standard_normal((d, h), np.float32) * np.float32(0.1),
+        "w1": rng.standard_normal((d, h), np.float32) * spread,
         "b1": np.zeros(h, np.float32),
         "w2": rng.standard_normal((outputs, h), np.float32) * np.float32(0.1 / np.sqrt(h)),
-        "b2": b2,
+        "b2": b2.astype(np.float32),
     }
 
 
