@@ -12,6 +12,7 @@ from scipy import sparse as sp
 
 import longtail as lt
 from longtail.coded import Ridge
+from longtail.exceptions import ModelFormatError
 
 
 @pytest.fixture(scope="module")
@@ -106,3 +107,12 @@ def test_unit_targets_count_every_row_alike(data: Any) -> None:
     np.testing.assert_allclose(model.estimator_.coef_, expected.coef_, atol=1e-5)
     with pytest.raises(ValueError, match="targets must be one of codes, unit"):
         lt.DECLARE(estimator="linear", targets="none").fit(X, Y)
+
+
+def test_an_estimator_of_other_sizes_is_refused(data: Any) -> None:
+    X, Y = data.train.X, data.train.Y
+    state = lt.DECLARE(estimator="linear", n_components=5).fit(X, Y)._get_state()
+    for other in (Ridge().fit(X[:, :9], np.zeros((X.shape[0], 5))), Ridge().fit(X, Y.toarray())):
+        state.parts["estimator"] = other._get_state()
+        with pytest.raises(ModelFormatError, match="300 features and 5 outputs"):
+            lt.DECLARE._from_state(state)

@@ -196,8 +196,10 @@ def test_labels_are_added_without_moving_the_others() -> None:
     np.testing.assert_array_equal(more.table_, fresh.table_)
     placed = code.with_labels(1, buckets=[[1, 2, 3]])
     assert placed.table_[50].tolist() == [1, 2, 3]
-    with pytest.raises(ValueError, match="buckets must have the shape"):
+    with pytest.raises(ValueError, match=r"must lie in \[0, 11\)"):
         code.with_labels(1, buckets=[[1, 2, 11]])
+    with pytest.raises(ValueError, match="buckets must have the shape"):
+        code.with_labels(1, buckets=[[1, 2]])
 
 
 def test_first_repetitions_do_not_depend_on_how_many_there_are() -> None:
@@ -218,7 +220,26 @@ def test_refusals() -> None:
         HashCode(n_buckets=0).fit(10)
     with pytest.raises(ValueError, match="must lie in"):
         HashCode.from_table([[0], [5]], 5)
+    for table in ([[0.5], [1.0]], [[2**32], [1]], [[float("nan")], [1]], [["a"], ["b"]]):
+        with pytest.raises(ValueError, match="whole numbers"):  # not rounded, nor wrapped around
+            HashCode.from_table(table, 5)
+    with pytest.raises(ValueError, match="n_buckets must be at most 2147483647"):
+        HashCode(n_buckets=2**31).fit(10)
+    for ask in (HashCode().twins, lambda: HashCode().encode_repetition([[0]], 0)):
+        with pytest.raises(ValueError, match="not fitted yet"):
+            ask()
     with pytest.raises(ValueError, match="at most 64 repetitions"):
         HashCode(aggregation="median", n_repetitions=65).fit(10)
     with pytest.raises(ValueError, match=r"shape \(n, 16, 10\)"):
         HashCode(n_buckets=10).fit(10).decode(np.zeros((3, 5)), 1)
+
+
+@pytest.mark.parametrize("labels", [[3], [0, 2, 7, 29], list(range(30))])
+def test_a_restricted_code_ranks_its_labels_alike(labels: list[int]) -> None:
+    scores = np.random.default_rng(0).normal(size=(40, 3, 9)).astype(np.float32)
+    code = HashCode(n_buckets=9, n_repetitions=3, candidates=1).fit(30)
+    found = code.restricted(np.array(labels)).decode(scores, 3)
+    full = code.set_params(candidates=None).decode(scores, 30)
+    for q in range(40):
+        wanted = [i for i in full.indices[q] if i in labels][:3]
+        assert [labels[i] for i in found.indices[q]] == wanted

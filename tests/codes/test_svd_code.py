@@ -180,3 +180,14 @@ def test_refusals() -> None:
         NeighborCode(step=2.0).fit(Y)
     with pytest.raises(ValueError, match="codes have 4 numbers"):
         SVDCode(n_components=4).fit(Y).decode(np.zeros((2, 5)), 1)
+
+
+def test_neighbors_reads_what_decode_reads() -> None:
+    code = SVDCode(n_components=2, n_neighbors=2).fit([[0, 1], [0], [2]])
+    expected = code.neighbors(code.codes_[:1])
+    found = code.neighbors(code.codes_[:1].astype(np.float64).tolist())
+    np.testing.assert_array_equal(found[0], expected[0])
+    with pytest.raises(ValueError, match="codes have 2 numbers"):
+        code.neighbors(np.zeros((1, 3)))
+    with pytest.raises(ValueError, match="not fitted yet"):
+        SVDCode().neighbors(np.zeros((1, 3)))

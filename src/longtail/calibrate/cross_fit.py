@@ -41,11 +41,24 @@ def cross_fit(
             name: _take(value, outside) if name in _PER_ROW else value
             for name, value in fit_options.items()
         }
-        copy = type(model)(**model.get_params(deep=False))
+        copy = _unfitted(model)
         copy.fit(X[outside], Y[outside], **options)
         top = copy.predict_topk(X[inside], k)
         ids[inside], scores[inside] = top.indices, top.scores
     return TopK._trusted(ids, scores, n_labels)
+
+
+def _unfitted(model: Any) -> Any:
+    """A copy with the same parameters, but for the folder of a checkpoint (its own, or that of an
+    estimator inside): what lies there belongs to the training of the model itself.
+    """
+    params = model.get_params(deep=False)
+    for name, value in params.items():
+        if hasattr(value, "get_params") and "checkpoint" in value.get_params(deep=False):
+            params[name] = _unfitted(value)
+    if "checkpoint" in params:
+        params["checkpoint"] = None
+    return type(model)(**params)
 
 
 def _take(value: Any, rows: np.ndarray) -> Any:

@@ -206,8 +206,20 @@ class DECLARE(ProbabilityRanker):
         self.estimator_ = from_part(state.parts["estimator"])
         if self.code_.n_labels_ != self.n_labels_:
             raise ModelFormatError("the code has another number of labels than the model")
+        sizes = (self.n_features_in_, self.code_.n_components_)
+        if _sizes(self.estimator_) != sizes:
+            raise ModelFormatError(
+                f"the estimator should have {sizes[0]} features and {sizes[1]} outputs"
+            )
 
 
 def regression_targets(codes: np.ndarray, targets: str) -> np.ndarray:
     """What the regressor learns for the codes (n, c) of the training rows."""
     return unit(codes) if targets == "unit" else codes
+
+
+def _sizes(estimator: Any) -> tuple[int, int]:
+    """Features and outputs of a fitted estimator."""
+    if isinstance(estimator, Network):
+        return estimator.n_features_in_, estimator.n_labels_
+    return estimator.coef_.shape  # type: ignore[no-any-return]

@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from longtail._native import n_threads
 from longtail._validation import as_features, as_k, as_labels
 from longtail.data.vocabulary import Vocabulary
 from longtail.deep import Network
@@ -110,45 +109,48 @@ class GrowingBuckets:
             raise TypeError("fine_tune needs networks: fit a linear model anew")
         tuned = {}
         for r, network in model.repetitions_.items():
-            hashed = model._hashed(X, int(model.feature_seeds_[r]), n_threads(model.n_jobs))
             targets = model.code_.encode_repetition(Y, r)
-            tuned[r] = network.fine_tuned(hashed, targets, epochs=epochs)
+            tuned[r] = network.fine_tuned(model._features(X, r), targets, epochs=epochs)
         model.repetitions_ = tuned
+        model.one_label_ = model.one_label_ and bool((np.diff(Y.indptr) == 1).all())
         return self
 
 
 def _resembling(model: Any, X: Any, Y: Any, negatives: Any) -> np.ndarray:
-    """Buckets (m, R) of the new labels that the columns of ``Y`` are."""
+    """Buckets (m, R) of the new labels that the columns of ``Y`` are; (m, B) numbers at a time."""
     if model.missing_repetitions_:
         raise ValueError("some repetitions are not trained: merge the model first")
-    shape = (len(model.repetitions_), model.code_.n_buckets_)
-    sums, total, n = np.zeros((Y.shape[1], *shape)), np.zeros(shape), X.shape[0]
-    for rows, values in _values(model, X):
-        total += values.sum(axis=0, dtype=np.float64)
-        sums += (Y[rows].T @ values.reshape(len(values), total.size)).reshape(sums.shape)
+    n, further = X.shape[0], None
     if negatives is not None:
         further = as_features(negatives, n_features=model.n_features_in_)
         n += further.shape[0]
-        for _, values in _values(model, further):
-            total += values.sum(axis=0, dtype=np.float64)
     counts = np.asarray(Y.sum(axis=0), dtype=np.float64).ravel()
     others = n > counts.max(initial=0)  # are there rows to stand out from?
-    sums /= np.maximum(counts, 1e-30)[:, None, None]
-    sums -= total / n if others else 0
-    buckets = sums.argmax(axis=2).astype(np.int32)
-    hashed = model.code_.with_labels(Y.shape[1]).table_[model.code_.n_labels_ :]
-    buckets[counts == 0] = hashed[counts == 0]
+    buckets = model.code_.with_labels(Y.shape[1]).table_[model.code_.n_labels_ :].copy()
+    for r in model.repetitions_:
+        total = np.zeros(model.code_.n_buckets_)
+        sums = np.zeros((Y.shape[1], len(total)))
+        for rows, values in _values(model, X, r):
+            total += values.sum(axis=0, dtype=np.float64)
+            sums += Y[rows].T @ values
+        for _, values in () if further is None else _values(model, further, r):
+            total += values.sum(axis=0, dtype=np.float64)
+        sums /= np.maximum(counts, 1e-30)[:, None]
+        sums -= total / n if others else 0
+        buckets[counts > 0, r] = sums.argmax(axis=1)[counts > 0]
     return buckets  # type: ignore[no-any-return]
 
 
-def _values(model: Any, X: Any) -> Iterator[tuple[slice, np.ndarray]]:
-    """How probable each bucket is, (m, R, B) in [0, 1], for some rows after the others."""
-    step = max(64, CHUNK // model.n_outputs_)
+def _values(model: Any, X: Any, repetition: int) -> Iterator[tuple[slice, np.ndarray]]:
+    """How probable each bucket is, (m, B) in [0, 1], for some rows after the others."""
+    classifier = model.repetitions_[repetition]
+    classifier.n_jobs = model.n_jobs
+    step = max(64, CHUNK // model.code_.n_buckets_)
     for begin in range(0, X.shape[0], step):
         rows = slice(begin, begin + step)
-        scores = model.bucket_scores(X[rows])
+        scores = classifier.decision_function(model._features(X[rows], repetition))
         if model._bucket_link() == "softmax":
-            scores = np.exp(scores - scores.max(axis=2, keepdims=True))
-            yield rows, scores / scores.sum(axis=2, keepdims=True)
+            scores = np.exp(scores - scores.max(axis=1, keepdims=True))
+            yield rows, scores / scores.sum(axis=1, keepdims=True)
         else:
             yield rows, 1 / (1 + np.exp(-np.clip(scores, -30, 30)))

@@ -6,15 +6,24 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from longtail import persist
-from longtail._native import core, n_threads
+from longtail._native import n_threads
 from longtail._validation import as_features, as_k, as_seed
 from longtail.calibrate.ranker import ProbabilityRanker
 from longtail.coded.estimators import bucket_estimator, from_part
 from longtail.coded.growing import CHUNK, GrowingBuckets
+from longtail.coded.merging import merged
+from longtail.coded.repetitions import (
+    fit_repetition,
+    for_repetition,
+    hashed,
+    numbers,
+    one_label_each,
+    seeds,
+)
 from longtail.codes import HashCode
+from longtail.data.label_filter import LabelFilter
 from longtail.data.topk import TopK
 from longtail.deep import Network
 from longtail.exceptions import ModelFormatError
@@ -37,7 +46,8 @@ class MACH(GrowingBuckets, ProbabilityRanker):
 
     Parameters
     ----------
-    n_buckets, n_repetitions : B and R; None for R = 16 with R B = L / 4
+    n_buckets, n_repetitions : B and R; None for R = 16 with R B = L / 4, but at least 64 buckets
+        (or as many as labels)
     estimator : "linear" (``OneVsAll``), "network" (``longtail.Network``), or one of these with its
         parameters; None for the network where torch is installed
     aggregation : "logits" (sum of raw scores, as the authors' code does: it ranks better), "mean"
@@ -64,6 +74,8 @@ class MACH(GrowingBuckets, ProbabilityRanker):
     code_: HashCode
     repetitions_: dict[int, Any]
     feature_seeds_: np.ndarray
+    feature_width_: int | None
+    one_label_: bool
 
     def __init__(
         self,
@@ -111,28 +123,26 @@ class MACH(GrowingBuckets, ProbabilityRanker):
         if self.hashed_features is not None:
             as_k(self.hashed_features, "hashed_features")
         code = self._make_code(Y, seed)
-        wanted = range(code.n_repetitions_) if self._wanted is None else sorted(set(self._wanted))
-        if not len(wanted) or wanted[0] < 0 or wanted[-1] >= code.n_repetitions_:
-            raise ValueError(
-                f"repetitions must lie between 0 and {code.n_repetitions_ - 1}, got {list(wanted)}"
-            )
-        seeds = _seeds(seed, 1, code.n_repetitions_)
-        feature_seeds = _seeds(seed, 2, code.n_repetitions_).astype(np.uint32)
+        wanted = numbers(self._wanted, code.n_repetitions_)
+        own_seeds = seeds(seed, 1, code.n_repetitions_)
+        feature_seeds = seeds(seed, 2, code.n_repetitions_).astype(np.uint32)
+        one_label = one_label_each(Y)
         if isinstance(prototype, Network) and prototype.loss == "auto":
-            prototype.set_params(loss="softmax" if _one_label_each(Y) else "sigmoid")
-        self._check_aggregation(prototype)
+            prototype.set_params(loss="softmax" if one_label else "sigmoid")
+        self._check_aggregation(_link(prototype), one_label, code.n_buckets_)
         fitted = Parallel()(
-            delayed(_fit_repetition)(
-                type(prototype)(**prototype.get_params(deep=False)),
-                self._hashed(X, int(feature_seeds[r]), threads),
+            delayed(fit_repetition)(
+                for_repetition(prototype, r),
+                hashed(X, self.hashed_features, int(feature_seeds[r]), threads),
                 code.encode_repetition(Y, r),
-                int(seeds[r]),
+                int(own_seeds[r]),
                 self.n_jobs,
             )
             for r in wanted
         )
         self.__dict__.pop("_active_code", None)
         self.code_, self.feature_seeds_ = code, feature_seeds
+        self.feature_width_, self.one_label_ = self.hashed_features, one_label
         self.repetitions_ = dict(zip(wanted, fitted, strict=True))
 
     def _make_code(self, Y: Any, seed: int) -> HashCode:
@@ -148,57 +158,36 @@ class MACH(GrowingBuckets, ProbabilityRanker):
         code._check_params()
         if self._given_code is None:
             return code.fit(Y.shape[1])
+        if not isinstance(self._given_code, HashCode):
+            raise TypeError(f"code must be a HashCode, got {self._given_code!r}")
+        self._given_code._check_fitted()
         if self._given_code.n_labels_ != Y.shape[1]:
             raise ValueError(f"the code has {self._given_code.n_labels_} labels, Y {Y.shape[1]}")
         code._set(self._given_code.table_, self._given_code.seeds_, self._given_code.n_buckets_)
         return code
 
-    def _check_aggregation(self, prototype: Any) -> None:
-        if self.aggregation == "unbiased" and _link(prototype) != "softmax":
+    def _check_aggregation(self, link: str, one_label: bool, n_buckets: int) -> None:
+        if self.aggregation != "unbiased":
+            return
+        if link != "softmax" or not one_label:
             raise ValueError(
                 "aggregation='unbiased' holds where the outputs of a repetition are probabilities "
                 "that sum to 1: one label per row and a Network (loss 'softmax')"
             )
+        if n_buckets == 1:
+            raise ValueError("aggregation='unbiased' needs at least two buckets")
 
-    def _hashed(self, X: Any, feature_seed: int, threads: int) -> Any:
-        """Features hashed for one repetition."""
-        if self.hashed_features is None:
-            return X
-        X = X if sp.issparse(X) else sp.csr_matrix(X)
-        width, seeds = int(self.hashed_features), np.array([feature_seed], np.uint32)
-        place = core.hash_labels(0, X.shape[1], seeds, width, threads)[:, 0]
-        arrays = (X.data.copy(), place[X.indices], X.indptr.copy())  # summing changes them
-        out = sp.csr_matrix(arrays, shape=(X.shape[0], width))
-        out.sum_duplicates()
-        return out
+    def _features(self, X: Any, repetition: int) -> Any:
+        """What the classifier of one repetition sees of ``X``."""
+        seed = int(self.feature_seeds_[repetition])
+        return hashed(X, self.feature_width_, seed, n_threads(self.n_jobs))
 
     @classmethod
     def merge(cls, models: Iterable[MACH]) -> MACH:
         """One model of the repetitions that several were fitted with, on the same data and with the
         same parameters; the same bits as fitting them all at once.
         """
-        models = list(models)
-        if not models:
-            raise ValueError("nothing to merge")
-        for model in models:
-            model._check_fitted()
-        first = models[0]
-        out = cls(**first.get_params(deep=False))
-        repetitions: dict[int, Any] = {}
-        for model in models:
-            same = (
-                model.n_features_in_ == first.n_features_in_
-                and np.array_equal(model.code_.table_, first.code_.table_)
-                and np.array_equal(model.feature_seeds_, first.feature_seeds_)
-            )
-            if not same:
-                raise ValueError("these models were fitted with other hashes or on other data")
-            repetitions.update(model.repetitions_)
-        out.code_, out.feature_seeds_ = first.code_, first.feature_seeds_
-        out.repetitions_ = dict(sorted(repetitions.items()))
-        out.n_features_in_, out.n_labels_ = first.n_features_in_, first.n_labels_
-        out.label_names_ = first.label_names_
-        return out
+        return merged(cls, list(models))  # type: ignore[no-any-return]
 
     @property
     def missing_repetitions_(self) -> list[int]:
@@ -213,37 +202,47 @@ class MACH(GrowingBuckets, ProbabilityRanker):
     def bucket_scores(self, X: Any) -> np.ndarray:
         """Raw scores (n, R, B) of the trained repetitions, in order of their numbers."""
         self._check_fitted()
-        X, threads = as_features(X, n_features=self.n_features_in_), n_threads(self.n_jobs)
+        X = as_features(X, n_features=self.n_features_in_)
         out = np.empty((X.shape[0], len(self.repetitions_), self.code_.n_buckets_), np.float32)
         for slot, (r, classifier) in enumerate(self.repetitions_.items()):
             classifier.n_jobs = self.n_jobs
-            hashed = self._hashed(X, int(self.feature_seeds_[r]), threads)
-            out[:, slot] = classifier.decision_function(hashed)
+            out[:, slot] = classifier.decision_function(self._features(X, r))
         return out
 
     def _predict_topk(self, X: Any, k: int) -> TopK:
-        code = self._decoding_code()
-        step = max(64, CHUNK // self.n_outputs_)
+        return self._decode(self._decoding_code(), X, k)
+
+    def _predict_allowed(self, X: Any, k: int, labels: LabelFilter) -> TopK:
+        """Decodes the allowed labels alone, and exactly: the best buckets may hold none of them."""
+        code, parts = self._decoding_code(), []
+        for start, stop, ids, wanted in labels.unions(k):
+            top = _nothing(stop - start, k)
+            if len(ids):
+                top = self._decode(code.restricted(ids), X[start:stop], wanted)
+                named = np.where(top.indices >= 0, ids[top.indices], -1).astype(np.int32)
+                top = labels.keep(TopK._trusted(named, top.scores, None), k, first=start)
+            parts.append(top)
+        return _joined(parts or [_nothing(0, k)], self.n_labels_)
+
+    def _decode(self, code: HashCode, X: Any, k: int) -> TopK:
+        """In parts: as many rows at a time as have ``CHUNK`` bucket scores and answers."""
+        step = max(1, min(max(64, CHUNK // self.n_outputs_), CHUNK // k))
         parts = [
             code.decode(self.bucket_scores(X[begin : begin + step]), k)
             for begin in range(0, max(1, X.shape[0]), step)
         ]
-        return TopK._trusted(
-            np.concatenate([part.indices for part in parts]),
-            np.concatenate([part.scores for part in parts]),
-            self.n_labels_,
-        )
+        return _joined(parts, self.n_labels_)
 
     def _decoding_code(self) -> HashCode:
         """The code of the trained repetitions, with the present options."""
         trained = list(self.repetitions_)
-        self._check_aggregation(self.repetitions_[trained[0]])
+        self._check_aggregation(self._bucket_link(), self.one_label_, self.code_.n_buckets_)
         options = {
             "aggregation": self.aggregation,
             "candidates": self.candidates,
             "least_hits": self.least_hits,
             "n_jobs": self.n_jobs,
-            "link": _link(self.repetitions_[trained[0]]),
+            "link": self._bucket_link(),
         }
         code = self.__dict__.get("_active_code")
         if code is None:
@@ -262,8 +261,12 @@ class MACH(GrowingBuckets, ProbabilityRanker):
         """Where the values of buckets are (a ``Network``, or a ``OneVsAll`` with the logistic loss)
         and are averaged as such. A bucket is at least as likely as each of its labels, so all but
         "unbiased" (here clipped to [0, 1]) err on the high side; ``calibrate`` puts that right.
+        A softmax shares 1 among the labels of a row: a probability where there is one of them.
         """
-        return self._bucket_link() in ("sigmoid", "softmax") and self.aggregation != "logits"
+        if self.aggregation == "logits":
+            return False
+        link = self._bucket_link()
+        return link == "sigmoid" or (link == "softmax" and self.one_label_)
 
     def _proba_topk(self, X: Any, k: int = 5, **how: Any) -> TopK:
         top = super()._proba_topk(X, k, **how)
@@ -295,6 +298,8 @@ class MACH(GrowingBuckets, ProbabilityRanker):
         state.parts["code"] = self.code_._get_state()
         state.arrays["feature_seeds"] = self.feature_seeds_
         state.meta["repetitions"] = list(self.repetitions_)
+        state.meta["hashed_features"] = self.feature_width_
+        state.meta["one_label"] = self.one_label_
         for r, classifier in self.repetitions_.items():
             state.parts[f"repetition{r}"] = classifier._get_state()
         return state
@@ -313,25 +318,12 @@ class MACH(GrowingBuckets, ProbabilityRanker):
         if not valid or not trained or self.code_.n_labels_ != self.n_labels_:
             raise ModelFormatError("the code and the repetitions of the model do not fit together")
         self.repetitions_ = {r: from_part(state.parts[f"repetition{r}"]) for r in trained}
-        width = self.n_features_in_ if self.hashed_features is None else self.hashed_features
+        self.feature_width_ = state.meta.get("hashed_features", self.hashed_features)
+        self.one_label_ = state.meta.get("one_label", True) is True
+        width = self.n_features_in_ if self.feature_width_ is None else self.feature_width_
         for r, classifier in self.repetitions_.items():
             if (classifier.n_features_in_, classifier.n_labels_) != (width, self.code_.n_buckets_):
                 raise ModelFormatError(f"repetition {r} has other sizes than the model")
-
-
-def _fit_repetition(classifier: Any, X: Any, targets: Any, seed: int, n_jobs: int | None) -> Any:
-    classifier.set_params(random_state=seed, n_jobs=n_jobs)
-    return classifier.fit(X, targets)
-
-
-def _seeds(seed: int, purpose: int, count: int) -> np.ndarray:
-    """A seed per repetition, below 2^32; those of the first r do not depend on how many."""
-    drawn = [np.random.SeedSequence([seed, purpose, r]).generate_state(1) for r in range(count)]
-    return np.concatenate(drawn)
-
-
-def _one_label_each(Y: sp.csr_matrix) -> bool:
-    return bool((np.diff(Y.indptr) == 1).all() and (Y.data == 1).all())
 
 
 def _link(classifier: Any) -> str:
@@ -351,3 +343,15 @@ def _named(estimator: Any) -> str | None:
 
 def _by_tag(tag: str) -> str:
     return "network" if tag == Network.type_tag else "linear"
+
+
+def _joined(parts: list[TopK], n_labels: int) -> TopK:
+    return TopK._trusted(
+        np.concatenate([part.indices for part in parts]),
+        np.concatenate([part.scores for part in parts]),
+        n_labels,
+    )
+
+
+def _nothing(n: int, k: int) -> TopK:
+    return TopK._trusted(np.full((n, k), -1, np.int32), np.full((n, k), -np.inf, np.float32), None)

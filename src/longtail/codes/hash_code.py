@@ -21,6 +21,7 @@ LINKS = {"identity": 0, "sigmoid": 1, "hinge": 2, "softmax": 3}
 AGGREGATIONS = ("mean", "logits", "min", "median", "unbiased")
 _NATIVE_AGGREGATION = {"mean": 0, "logits": 0, "unbiased": 0, "min": 1, "median": 2}
 _MOST_MEDIAN = 64
+_MOST_BUCKETS = np.iinfo(np.int32).max
 
 
 def default_size(n_labels: int) -> tuple[int, int]:
@@ -89,7 +90,6 @@ class HashCode(Estimator):
     table_: np.ndarray
     seeds_: np.ndarray
     n_buckets_: int
-    n_ties_: int
 
     def __init__(
         self,
@@ -115,14 +115,14 @@ class HashCode(Estimator):
     @classmethod
     def from_table(cls, table: Any, n_buckets: int, **params: Any) -> HashCode:
         """A code with given buckets ``table`` (L, R), such as an injective one."""
-        table = np.ascontiguousarray(table, dtype=np.int32)
+        table = np.asarray(table)
         if table.ndim != 2 or not table.size:
             raise ValueError(f"table must have the shape (labels, repetitions), got {table.shape}")
-        if table.min() < 0 or table.max() >= n_buckets:
-            raise ValueError(f"buckets must lie in [0, {n_buckets}): see table")
-        self = cls(n_buckets=as_k(n_buckets), n_repetitions=table.shape[1], **params)
+        n_buckets = as_k(n_buckets, "n_buckets")
+        table = _as_buckets(table, n_buckets)
+        self = cls(n_buckets=n_buckets, n_repetitions=table.shape[1], **params)
         self._check_params()
-        self._set(table, self._seeds(table.shape[1]), int(n_buckets))
+        self._set(table, self._seeds(table.shape[1]), n_buckets)
         return self
 
     def fit(self, Y: Any) -> HashCode:
@@ -135,6 +135,8 @@ class HashCode(Estimator):
         self._check_params()
         buckets, repetitions = default_size(n_labels)
         buckets = buckets if self.n_buckets is None else as_k(self.n_buckets, "n_buckets")
+        if buckets > _MOST_BUCKETS:
+            raise ValueError(f"n_buckets must be at most {_MOST_BUCKETS}, got {buckets}")
         if self.n_repetitions is not None:
             repetitions = as_k(self.n_repetitions, "n_repetitions")
         seeds = self._seeds(repetitions)
@@ -164,8 +166,15 @@ class HashCode(Estimator):
 
     def _set(self, table: np.ndarray, seeds: np.ndarray, n_buckets: int) -> None:
         self.__dict__.pop("_native_decoder", None)
+        self.__dict__.pop("_ties", None)
         self.table_, self.seeds_, self.n_buckets_ = table, seeds, n_buckets
-        self.n_ties_ = len(self.twins()[0])
+
+    @property
+    def n_ties_(self) -> int:
+        """Labels that share all buckets with an earlier one; counted when first asked for."""
+        if "_ties" not in self.__dict__:
+            self.__dict__["_ties"] = len(self.twins()[0])
+        return int(self.__dict__["_ties"])
 
     @property
     def n_labels_(self) -> int:
@@ -187,6 +196,7 @@ class HashCode(Estimator):
 
     def encode_repetition(self, Y: Any, repetition: int) -> sp.csr_matrix:
         """Bucket targets of one repetition, CSR (n, B)."""
+        self._check_fitted()
         Y = as_labels(Y, n_labels=self.n_labels_)
         n = Y.shape[0]
         rows = np.repeat(np.arange(n, dtype=np.int64), np.diff(Y.indptr))
@@ -256,18 +266,33 @@ class HashCode(Estimator):
             first = self.n_labels_
             more = core.hash_labels(first, count, self.seeds_, B, n_threads(self.n_jobs))
         else:
-            more = np.ascontiguousarray(buckets, dtype=np.int32)
-            if more.shape != (count, self.n_repetitions_) or more.min() < 0 or more.max() >= B:
+            more = np.asarray(buckets)
+            if more.shape != (count, self.n_repetitions_):
                 raise ValueError(
-                    f"buckets must have the shape ({count}, {self.n_repetitions_}) "
-                    f"and lie in [0, {B})"
+                    f"buckets must have the shape ({count}, {self.n_repetitions_}), "
+                    f"got {more.shape}"
                 )
+            more = _as_buckets(more, B)
         out = HashCode(**self.get_params(deep=False))
         out._set(np.concatenate([self.table_, more]), self.seeds_, B)
         return out
 
+    def restricted(self, labels: np.ndarray) -> HashCode:
+        """The code of these labels alone (ascending), numbered in their order; it decodes
+        exactly.
+        """
+        self._check_fitted()
+        out = HashCode(**{**self.get_params(deep=False), "candidates": None})
+        whole = len(labels) == self.n_labels_
+        table = self.table_ if whole else np.ascontiguousarray(self.table_[labels])
+        out._set(table, self.seeds_, self.n_buckets_)
+        if whole:
+            out.__dict__["_native_decoder"] = self._decoder()
+        return out
+
     def twins(self) -> tuple[np.ndarray, np.ndarray]:
         """``(labels, firsts)``: labels that share all buckets with an earlier one, and that one."""
+        self._check_fitted()
         key = np.zeros(len(self.table_), np.uint64)
         for r in range(self.table_.shape[1]):  # a hash of the row; equal rows stand together
             key ^= self.table_[:, r].astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15 + r)
@@ -304,3 +329,11 @@ class HashCode(Estimator):
             raise ModelFormatError(f"array 'table' must hold buckets in [0, {n_buckets})")
         seeds = state.array("seeds", np.uint32, (table.shape[1],))
         self._set(table, seeds, n_buckets)
+
+
+def _as_buckets(values: np.ndarray, n_buckets: int) -> np.ndarray:
+    """Bucket numbers as the decoder reads them; what is no bucket is refused, not rounded."""
+    whole = values.dtype.kind in "iu" or (values.dtype.kind == "f" and (values % 1 == 0).all())
+    if not whole or values.min() < 0 or values.max() >= n_buckets:
+        raise ValueError(f"buckets are whole numbers and must lie in [0, {n_buckets})")
+    return np.ascontiguousarray(values, dtype=np.int32)

@@ -163,9 +163,7 @@ class SVDCode(Estimator):
         """
         self._check_fitted()
         self._check_params()
-        queries = np.ascontiguousarray(scores, dtype=np.float32)
-        if queries.ndim != 2 or queries.shape[1] != self.n_components_:
-            raise ValueError(f"codes have {self.n_components_} numbers, got {queries.shape}")
+        queries = self._queries(scores)
         k, threads = min(as_k(k), self.n_labels_), n_threads(self.n_jobs)
         if self.recovery == "labels":
             ids, found = self._packed("labels").top(queries, k, threads)
@@ -179,8 +177,11 @@ class SVDCode(Estimator):
             ids, found = core.sum_votes(rows, weights, *self.labels_, k, threads)
         return TopK._trusted(ids, found, self.n_labels_)
 
-    def neighbors(self, queries: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def neighbors(self, queries: Any) -> tuple[np.ndarray, np.ndarray]:
         """Rows and similarities (n, q) of the training codes most similar to ``queries`` (n, c)."""
+        self._check_fitted()
+        self._check_params()
+        queries = self._queries(queries)
         if self.recovery == "cosine":
             queries = unit(queries)
         q, threads = min(self.n_neighbors, len(self.codes_)), n_threads(self.n_jobs)
@@ -189,6 +190,12 @@ class SVDCode(Estimator):
             return self._packed(name).top(queries, q, threads)
         lists = self._derive(f"lists-{name}", lambda: self._lists(name))
         return lists.search(queries, q, self.n_probes, threads)  # type: ignore[no-any-return]
+
+    def _queries(self, codes: Any) -> np.ndarray:
+        queries = np.ascontiguousarray(codes, dtype=np.float32)
+        if queries.ndim != 2 or queries.shape[1] != self.n_components_:
+            raise ValueError(f"codes have {self.n_components_} numbers, got {queries.shape}")
+        return queries
 
     def _rows(self, name: str) -> np.ndarray:
         return unit(self.codes_) if name == "cosine" else self.codes_

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ from longtail.data.vocabulary import Vocabulary
 __all__ = ["LabelFilter", "LabelLists"]
 
 _BLOCK = 1 << 24  # entries of a dense indicator made at a time
+_FEW = 1024  # labels that are sooner searched in vain than left out of a search
 
 
 @dataclass(frozen=True)
@@ -133,13 +134,35 @@ class LabelFilter:
             out[start:stop] = self.allowed(start, stop).sum(axis=1)
         return out
 
-    def keep(self, top: TopK, k: int) -> TopK:
-        """The first k allowed answers of every row, padded."""
+    def unions(self, k: int) -> Iterator[tuple[int, int, np.ndarray, int]]:
+        """Blocks of rows ``(start, stop, ids, wanted)``: the labels to search for them, ascending,
+        and how many best ones of those surely hold the k best allowed ones of every row.
+
+        The labels are those that any row of the block may be answered with, or all if that leaves
+        out a few only. For rankers that can search some of their labels alone.
+
+        >>> labels = LabelFilter.of([[0, 2], [2, 3]], None, n_rows=2, n_labels=5000)
+        >>> list(labels.unions(1))
+        [(0, 2, array([0, 2, 3]), 2)]
+        """
+        for start, stop in [(0, self.n_rows)] if self.shared else self.blocks():
+            allowed = self.allowed(start, start + 1 if self.shared else stop)
+            ids = np.flatnonzero(allowed.any(axis=0))
+            if self.n_labels - len(ids) <= _FEW:
+                ids = np.arange(self.n_labels)
+            barred = len(ids) - int(allowed.sum(axis=1).min())
+            yield start, stop, ids, min(k + barred, len(ids))
+
+    def keep(self, top: TopK, k: int, *, first: int = 0) -> TopK:
+        """The first k allowed answers of every row, padded. ``top`` has the rows from ``first``."""
         indices = np.full((len(top), k), -1, np.int32)
         scores = np.full((len(top), k), -np.inf, np.float32)
-        for start, stop in self.blocks():
+        step = max(1, _BLOCK // max(1, self.n_labels))
+        for start in range(0, len(top), step):
+            stop = min(len(top), start + step)
             ids = top.indices[start:stop]
-            good = np.take_along_axis(self.allowed(start, stop), np.maximum(ids, 0), axis=1)
+            allowed = self.allowed(first + start, first + stop)
+            good = np.take_along_axis(allowed, np.maximum(ids, 0), axis=1)
             good &= ids >= 0
             slot = np.cumsum(good, axis=1) - 1
             good &= slot < k

@@ -14,11 +14,13 @@ def kept_after_epoch(
 
     ``one_shot``: all until the warm-up ends, then ``keep``. ``gradual``: from the end of the
     warm-up to two thirds of the epochs, falling by the cubic of Zhu and Gupta (2017),
-    ``keep + (total - keep) (1 - t)^3``.
+    ``keep + (total - keep) (1 - t)^3``. Whatever the warm-up, the last epoch leaves ``keep``.
 
     >>> [kept_after_epoch("gradual", 100, 1000, epoch, 1, 9) for epoch in (0, 1, 2, 4, 6, 9)]
     [1000, 1000, 560, 157, 100, 100]
     """
+    if epoch >= epochs:
+        return min(keep, total)
     if epoch < warmup:
         return total
     if schedule == "one_shot":

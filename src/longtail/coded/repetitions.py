@@ -1,0 +1,62 @@
+"""What a repetition of ``MACH`` is trained on and with: its number, seeds, features, folder."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from longtail._native import core
+
+__all__ = ["fit_repetition", "for_repetition", "hashed", "numbers", "one_label_each", "seeds"]
+
+
+def numbers(repetitions: Iterable[int] | None, count: int) -> list[int]:
+    """Numbers of the repetitions to train, ascending."""
+    wanted = range(count) if repetitions is None else list(repetitions)
+    if not all(isinstance(r, Integral) and not isinstance(r, bool) for r in wanted):
+        raise TypeError(f"repetitions must be whole numbers, got {wanted!r}")
+    out = sorted({int(r) for r in wanted})
+    if not out or out[0] < 0 or out[-1] >= count:
+        raise ValueError(f"repetitions must lie between 0 and {count - 1}, got {out}")
+    return out
+
+
+def seeds(seed: int, purpose: int, count: int) -> np.ndarray:
+    """A seed per repetition, below 2^32; those of the first r do not depend on how many."""
+    drawn = [np.random.SeedSequence([seed, purpose, r]).generate_state(1) for r in range(count)]
+    return np.concatenate(drawn)
+
+
+def for_repetition(prototype: Any, repetition: int) -> Any:
+    """An unfitted copy; its checkpoint, if any, in a folder of its own inside the one named."""
+    classifier = type(prototype)(**prototype.get_params(deep=False))
+    folder = classifier.get_params(deep=False).get("checkpoint")
+    if folder is not None:
+        classifier.set_params(checkpoint=os.path.join(folder, f"repetition{repetition}"))
+    return classifier
+
+
+def fit_repetition(classifier: Any, X: Any, targets: Any, seed: int, n_jobs: int | None) -> Any:
+    classifier.set_params(random_state=seed, n_jobs=n_jobs)
+    return classifier.fit(X, targets)
+
+
+def hashed(X: Any, width: int | None, seed: int, threads: int) -> Any:
+    """Features put into ``width`` places by a hash; those that share a place are added."""
+    if width is None:
+        return X
+    X = X if sp.issparse(X) else sp.csr_matrix(X)
+    place = core.hash_labels(0, X.shape[1], np.array([seed], np.uint32), int(width), threads)[:, 0]
+    arrays = (X.data.copy(), place[X.indices], X.indptr.copy())  # summing changes them
+    out = sp.csr_matrix(arrays, shape=(X.shape[0], int(width)))
+    out.sum_duplicates()
+    return out
+
+
+def one_label_each(Y: sp.csr_matrix) -> bool:
+    return bool((np.diff(Y.indptr) == 1).all() and (Y.data == 1).all())
