@@ -6,9 +6,9 @@
 
 For each data set and kind of model, tries settings drawn at random from ``SPACE`` (the same for
 every data set), with what was chosen before, and then, ``--rounds`` times, the neighbours of the
-best so far (one number doubled or halved). Each is trained on four fifths of the training rows and judged by the mean of P@1, P@3
-and P@5 on the others, over ``SPLITS`` splits; for DECLARE through the paper's recovery by inner
-products. No test row is looked at. What won goes to ``chosen.json`` beside this file, from where
+best so far (one number doubled or halved). Each is trained on four fifths of the training rows and
+judged by the mean of P@1, P@3 and P@5 on the others, over ``SPLITS`` splits; for DECLARE through
+the paper's recovery by inner products. No test row is looked at. What won goes to ``chosen.json`` beside this file, from where
 ``tables.py`` takes it; all trials go to ``results/coded/tune``, so that this can be stopped and
 started again (``--settings 0`` goes on from the best so far, and with ``--rounds 0`` only chooses).
 """
@@ -38,6 +38,7 @@ _CLASSIFIER: dict[str, list[Any]] = {
 }
 _REGRESSOR: dict[str, list[Any]] = {
     "loss": ["squared", "length"],
+    "batch_size": [128, 256],
     "learning_rate": [1e-3, 2e-3, 5e-3, 1e-2],
     "dropout": [0.0, 0.2, 0.5],
     "weight_decay": [0.1, 0.3, 1.0, 3.0],
@@ -81,7 +82,7 @@ def neighbors(kind: str, setting: dict[str, Any]) -> list[dict[str, Any]]:
             near = [loss for loss in SPACE[kind]["loss"] if loss != value]
         elif name == "dropout":
             near = [round(value + step, 2) for step in (-0.15, 0.15) if 0 <= value + step < 0.9]
-        elif name == "epochs":
+        elif name in ("epochs", "batch_size"):
             near = [value // 2, 2 * value]
         else:
             near = [float(f"{value * factor:.3g}") for factor in (0.5, 2)] if value else [0.05]

@@ -28,8 +28,8 @@ def small(**params: Any) -> lt.Network:
 
 def make_step(loss: str, seed: int = 0, outputs: int = 50) -> tuple[Any, ...]:
     """A random network of 1100 outputs (more than a chunk) or fewer, and a batch for it."""
-    from longtail.deep.batches import SparseRows
     from longtail.deep.adam import Parameters
+    from longtail.deep.batches import SparseRows
 
     rng = np.random.default_rng(seed)
     dense = sp.random(9, 30, 0.3, random_state=seed, dtype=np.float32).toarray()
@@ -118,15 +118,78 @@ def test_it_learns_and_answers_without_torch(data: Any, tmp_path: Path) -> None:
 
 
 def test_threads_do_not_change_the_bits() -> None:
-    wide = lt.make_longtail(n=600, d=200, L=2500, random_state=0)  # more than two chunks of labels
-    fits = [small(n_jobs=n, epochs=2).fit(wide.train.X, wide.train.Y) for n in (1, 2)]
-    for name in ("input_weights_", "output_weights_", "output_bias_"):
-        np.testing.assert_array_equal(*(getattr(model, name) for model in fits))
+    wide = lt.make_longtail(n=600, d=200, L=2500, random_state=0)  # many chunks of labels
+    odd = lt.make_longtail(n=257, d=60, L=700, random_state=0)  # a last batch of one row
+    for data, params in (
+        (wide, {}),
+        (odd, {"hidden": 512, "batch_size": 256}),
+        (odd, {"hidden": 400, "loss": "softmax", "validation": 0.0}),
+    ):
+        fits = [small(n_jobs=n, epochs=2, **params) for n in (1, 2, 5)]
+        _same_weights([model.fit(data.train.X, data.train.Y) for model in fits])
+    codes = np.random.default_rng(0).normal(size=(257, 300))
+    for loss in ("squared", "length"):
+        fits = [small(n_jobs=n, hidden=400, epochs=2, loss=loss) for n in (1, 2)]
+        _same_weights([model.fit_targets(odd.train.X, codes) for model in fits])
+
+
+def _same_weights(models: list[lt.Network]) -> None:
+    for name in ("input_weights_", "input_bias_", "output_weights_", "output_bias_"):
+        for model in models[1:]:
+            np.testing.assert_array_equal(getattr(models[0], name), getattr(model, name))
+
+
+def test_rows_without_labels_say_nothing_to_a_softmax() -> None:
+    data = lt.make_longtail(n=400, d=60, L=40, random_state=0)
+    X, Y = data.train.X, data.train.Y
+    model = small(loss="softmax", weight_decay=0.0).fit(X, Y)
+    tuned = model.fine_tuned(X, sp.csr_matrix(Y.shape))
+    _same_weights([model, tuned])
+
+
+def test_what_auto_stood_for_is_kept(tmp_path: Path) -> None:
+    data = lt.make_longtail(n=300, d=60, L=20, random_state=0)
+    single = [[int(row.indices[0])] if row.nnz else [0] for row in data.train.Y]
+    model = small(epochs=2).fit(data.train.X, single)
+    assert model.loss_ == "softmax"
+    model.save(tmp_path / "model")
+    loaded = lt.load(tmp_path / "model")
+    assert loaded.loss_ == "softmax" and loaded.loss == "auto"
+    assert loaded.fine_tuned(data.train.X, single).loss_ == "softmax"
+    assert small(epochs=1).fit(data.train.X, data.train.Y).loss_ == "sigmoid"
+
+
+def test_pruned_weights_stay_pruned_in_fine_tuning(data: Any) -> None:
+    X, Y = data.train.X, data.train.Y
+    model = small(keep=900, epochs=3).fit(X, Y)
+    tuned = model.fine_tuned(X, Y, epochs=2)
+    for name in ("input_weights_", "output_weights_"):
+        assert not getattr(tuned, name)[getattr(model, name) == 0].any()
+
+
+@pytest.mark.parametrize("validation", [0.0, 0.2])
+def test_divergence_is_an_error(data: Any, validation: float) -> None:
+    X, Y = data.train.X, data.train.Y
+    for loss in ("sigmoid", "softmax"):
+        with pytest.raises(ValueError, match="diverged"):
+            small(learning_rate=1e30, loss=loss, validation=validation).fit(X, Y)
+    with pytest.raises(ValueError, match="diverged"):
+        small(learning_rate=1e20, validation=validation).fit_targets(X, np.ones((X.shape[0], 3)))
+
+
+def test_filters_look_at_allowed_labels_alone(data: Any) -> None:
+    model = small(epochs=2).fit(data.train.X, data.train.Y)
+    X = data.test.X[:20]
+    everything = model.decision_function(X)
+    for allowed in ([3, 50, 7], list(range(0, 120, 2))):
+        top = model.predict_topk(X, k=2, include=allowed)
+        wanted = np.array(sorted(allowed))[np.argsort(-everything[:, sorted(allowed)])[:, :2]]
+        np.testing.assert_array_equal(top.indices, wanted)
 
 
 def test_pruning_is_exact_and_final(data: Any) -> None:
-    from longtail.deep.pruning import prune
     from longtail.deep.adam import Adam
+    from longtail.deep.pruning import prune
     from longtail.deep.step import train_step
 
     for schedule in ("gradual", "one_shot"):
@@ -242,5 +305,19 @@ def test_refusals(data: Any) -> None:
     ):
         with pytest.raises(ValueError, match=message):
             small(**params).fit(X, Y)
+    for params, kind in (
+        ({"device": "tpu"}, ValueError),
+        ({"device": "cuda:99"}, ValueError),
+        ({"warmup": -1, "keep": 5}, ValueError),
+        ({"warmup": 1.5}, ValueError),
+        ({"learning_rate": "x"}, TypeError),
+        ({"loss": "length"}, ValueError),
+    ):
+        with pytest.raises(kind):
+            small(**params).fit(X, Y)
+    with pytest.raises(ValueError, match="for a regression"):
+        small(loss="softmax").fit_targets(X, np.ones((X.shape[0], 2)))
+    with pytest.raises(ValueError, match="finite"):
+        small().fit_targets(X, np.full((X.shape[0], 2), np.nan))
     with pytest.raises(ValueError, match="targets must have the shape"):
         small().fit_targets(X, np.zeros((3, 2)))

@@ -214,15 +214,10 @@ class MACH(GrowingBuckets, ProbabilityRanker):
 
     def _predict_allowed(self, X: Any, k: int, labels: LabelFilter) -> TopK:
         """Decodes the allowed labels alone, and exactly: the best buckets may hold none of them."""
-        code, parts = self._decoding_code(), []
-        for start, stop, ids, wanted in labels.unions(k):
-            top = _nothing(stop - start, k)
-            if len(ids):
-                top = self._decode(code.restricted(ids), X[start:stop], wanted)
-                named = np.where(top.indices >= 0, ids[top.indices], -1).astype(np.int32)
-                top = labels.keep(TopK._trusted(named, top.scores, None), k, first=start)
-            parts.append(top)
-        return _joined(parts or [_nothing(0, k)], self.n_labels_)
+        code = self._decoding_code()
+        return labels.best(
+            k, lambda rows, ids, wanted: self._decode(code.restricted(ids), X[rows], wanted)
+        )
 
     def _decode(self, code: HashCode, X: Any, k: int) -> TopK:
         """In parts: as many rows at a time as have ``CHUNK`` bucket scores and answers."""
@@ -231,7 +226,11 @@ class MACH(GrowingBuckets, ProbabilityRanker):
             code.decode(self.bucket_scores(X[begin : begin + step]), k)
             for begin in range(0, max(1, X.shape[0]), step)
         ]
-        return _joined(parts, self.n_labels_)
+        return TopK._trusted(
+            np.concatenate([part.indices for part in parts]),
+            np.concatenate([part.scores for part in parts]),
+            self.n_labels_,
+        )
 
     def _decoding_code(self) -> HashCode:
         """The code of the trained repetitions, with the present options."""
@@ -343,15 +342,3 @@ def _named(estimator: Any) -> str | None:
 
 def _by_tag(tag: str) -> str:
     return "network" if tag == Network.type_tag else "linear"
-
-
-def _joined(parts: list[TopK], n_labels: int) -> TopK:
-    return TopK._trusted(
-        np.concatenate([part.indices for part in parts]),
-        np.concatenate([part.scores for part in parts]),
-        n_labels,
-    )
-
-
-def _nothing(n: int, k: int) -> TopK:
-    return TopK._trusted(np.full((n, k), -1, np.int32), np.full((n, k), -np.inf, np.float32), None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -134,29 +134,44 @@ class LabelFilter:
             out[start:stop] = self.allowed(start, stop).sum(axis=1)
         return out
 
-    def unions(self, k: int) -> Iterator[tuple[int, int, np.ndarray, int]]:
-        """Blocks of rows ``(start, stop, ids, wanted)``: the labels to search for them, ascending,
-        and how many best ones of those surely hold the k best allowed ones of every row.
+    def best(self, k: int, search: Callable[[slice, np.ndarray, int], TopK]) -> TopK:
+        """The k best allowed labels of every row, by a ranker that can search some labels alone.
 
-        The labels are those that any row of the block may be answered with, or all if that leaves
-        out a few only. For rankers that can search some of their labels alone.
+        ``search(rows, ids, wanted)`` ranks the labels ``ids`` (ascending) for some rows and returns
+        the best ``wanted``, numbered by their place in ``ids``. Those are asked for that any row of
+        a block may be answered with, or all labels if that leaves out a few only, and as many as
+        surely hold k allowed ones.
 
         >>> labels = LabelFilter.of([[0, 2], [2, 3]], None, n_rows=2, n_labels=5000)
-        >>> list(labels.unions(1))
-        [(0, 2, array([0, 2, 3]), 2)]
+        >>> ranked = TopK([[2, 0], [1, 0]], [[3, 1], [5, 4]])  # of labels 0, 2 and 3
+        >>> labels.best(1, lambda rows, ids, wanted: ranked).indices
+        array([[0],
+               [2]], dtype=int32)
         """
+        parts = [TopK._trusted(*_empty(0, k), None)]
         for start, stop in [(0, self.n_rows)] if self.shared else self.blocks():
+            if start == stop:
+                continue
             allowed = self.allowed(start, start + 1 if self.shared else stop)
             ids = np.flatnonzero(allowed.any(axis=0))
+            if not len(ids):
+                parts.append(TopK._trusted(*_empty(stop - start, k), None))
+                continue
             if self.n_labels - len(ids) <= _FEW:
                 ids = np.arange(self.n_labels)
             barred = len(ids) - int(allowed.sum(axis=1).min())
-            yield start, stop, ids, min(k + barred, len(ids))
+            top = search(slice(start, stop), ids, min(k + barred, len(ids)))
+            named = np.where(top.indices >= 0, ids[top.indices], -1).astype(np.int32)
+            parts.append(self.keep(TopK._trusted(named, top.scores, None), k, first=start))
+        return TopK._trusted(
+            np.concatenate([part.indices for part in parts]),
+            np.concatenate([part.scores for part in parts]),
+            self.n_labels,
+        )
 
     def keep(self, top: TopK, k: int, *, first: int = 0) -> TopK:
         """The first k allowed answers of every row, padded. ``top`` has the rows from ``first``."""
-        indices = np.full((len(top), k), -1, np.int32)
-        scores = np.full((len(top), k), -np.inf, np.float32)
+        indices, scores = _empty(len(top), k)
         step = max(1, _BLOCK // max(1, self.n_labels))
         for start in range(0, len(top), step):
             stop = min(len(top), start + step)
@@ -170,6 +185,11 @@ class LabelFilter:
             indices[start + row, slot[row, column]] = ids[row, column]
             scores[start + row, slot[row, column]] = top.scores[start + row, column]
         return TopK._trusted(indices, scores, top.n_labels)
+
+
+def _empty(n: int, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Answers (n, k) that name no label, and their scores."""
+    return np.full((n, k), -1, np.int32), np.full((n, k), -np.inf, np.float32)
 
 
 @dataclass

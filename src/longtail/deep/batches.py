@@ -38,28 +38,41 @@ class Batch:
     def __len__(self) -> int:
         return len(self.offsets)
 
-    def times(self, weights: torch.Tensor) -> torch.Tensor:
-        """``X W``, (b, h): a sum of embeddings, weighted by the values."""
-        if not len(self.columns):
-            return weights.new_zeros(len(self), weights.shape[1])
-        return _sum_rows(weights, self.columns, self.offsets, self.values)
+    def times(self, weights: torch.Tensor, rows: slice | None = None) -> torch.Tensor:
+        """``X W``, (b, h), or some of its rows: a sum of embeddings, weighted by the values."""
+        return _sums(weights, self.columns, self.values, self.offsets, rows)
 
-    def transposed_times(self, dense: torch.Tensor) -> torch.Tensor:
-        """``X^T D`` where it is not zero: the rows ``unique`` of the product, (u, h).
+    def transposed_times(self, dense: torch.Tensor, some: slice | None = None) -> torch.Tensor:
+        """``X^T D`` where it is not zero: the rows ``unique`` of the product, (u, h), or some.
 
         The same sum of embeddings with the roles of rows and columns exchanged: no atomic adds, so
         the same bits on every run.
         """
-        if not len(self.columns):
-            return dense.new_zeros(0, dense.shape[1])
         _, rows, values = self.by_column
-        return _sum_rows(dense, rows, self.firsts, values)
+        return _sums(dense, rows, values, self.firsts, some)
+
+
+def _sums(
+    matrix: torch.Tensor,
+    index: torch.Tensor,
+    values: torch.Tensor,
+    offsets: torch.Tensor,
+    bags: slice | None,
+) -> torch.Tensor:
+    """Weighted sums of rows of a matrix: bag i has the entries from ``offsets[i]`` on."""
+    if bags is not None:
+        begin = int(offsets[bags.start])
+        end = int(offsets[bags.stop]) if bags.stop < len(offsets) else len(index)
+        index, values = index[begin:end], values[begin:end]
+        offsets = offsets[bags] - begin
+    if not len(index):
+        return matrix.new_zeros(len(offsets), matrix.shape[1])
+    return _sum_rows(matrix, index, offsets, values)
 
 
 def _sum_rows(
     matrix: torch.Tensor, index: torch.Tensor, offsets: torch.Tensor, values: torch.Tensor
 ) -> torch.Tensor:
-    """Sums of rows of a matrix, weighted: bag i has the entries from ``offsets[i]`` on."""
     out = sum_rows(matrix, index, offsets, values)
     if out is None:
         out = embedding_bag(index, matrix, offsets, mode="sum", per_sample_weights=values)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -14,9 +16,10 @@ from longtail._native import n_threads
 from longtail._validation import as_features, as_k, as_labels, as_seed
 from longtail.calibrate.ranker import ProbabilityRanker
 from longtail.codes.products import PackedRows, times_dense
+from longtail.data.label_filter import LabelFilter
 from longtail.data.topk import TopK
 from longtail.deep.schedule import SCHEDULES
-from longtail.exceptions import MissingDependencyError
+from longtail.exceptions import MissingDependencyError, ModelFormatError
 from longtail.features.unit_rows import unit_rows
 
 __all__ = ["Network"]
@@ -58,7 +61,8 @@ class Network(ProbabilityRanker):
     random_state, n_jobs : on a CPU the same seed gives the same bits for any number of threads
 
     After ``fit``: ``input_weights_`` (d, h), ``input_bias_`` (h,), ``output_weights_`` (L, h),
-    ``output_bias_`` (L,), ``history_`` (one record per epoch), ``best_epoch_``.
+    ``output_bias_`` (L,), ``loss_`` (what "auto" stood for), ``history_`` (one record per epoch),
+    ``best_epoch_``.
 
     >>> import longtail as lt
     >>> model = lt.Network(hidden=8, epochs=3)
@@ -72,6 +76,7 @@ class Network(ProbabilityRanker):
     input_bias_: np.ndarray
     output_weights_: np.ndarray
     output_bias_: np.ndarray
+    loss_: str
     history_: list[dict[str, Any]]
     best_epoch_: int
 
@@ -136,6 +141,7 @@ class Network(ProbabilityRanker):
             single = (np.diff(Y.indptr) == 1).all() and (Y.data == 1).all()
             loss = "softmax" if single else "sigmoid"
         self._train(X, Y, loss, as_seed(self.random_state), None, self.epochs)
+        self.loss_ = loss
 
     def fit_targets(self, X: Any, T: Any, *, after_epoch: Any = None) -> Network:
         """Learns targets ``T`` (n, c); ``decision_function`` predicts them.
@@ -151,12 +157,15 @@ class Network(ProbabilityRanker):
         T = np.ascontiguousarray(T, dtype=np.float32)
         if T.ndim != 2 or len(T) != X.shape[0] or not T.size:
             raise ValueError(f"targets must have the shape ({X.shape[0]}, c), got {T.shape}")
+        if not np.isfinite(T).all():
+            raise ValueError("targets must be finite")
         self._after_epoch = after_epoch
         try:
             loss = "squared" if self.loss == "auto" else self.loss
             self._train(X, T, loss, as_seed(self.random_state), None, self.epochs)
         finally:
             del self._after_epoch
+        self.loss_ = loss
         self.n_features_in_, self.n_labels_ = int(X.shape[1]), int(T.shape[1])
         return self
 
@@ -175,20 +184,21 @@ class Network(ProbabilityRanker):
             "w2": self.output_weights_,
             "b2": self.output_bias_,
         }
-        loss = "sigmoid" if self.loss == "auto" else self.loss
-        out._train(X, Y, loss, as_seed(self.random_state), start, as_k(epochs, "epochs"))
+        out._train(X, Y, self.loss_, as_seed(self.random_state), start, as_k(epochs, "epochs"))
         del out._after_epoch
+        out.loss_ = self.loss_
         out.n_features_in_, out.n_labels_ = self.n_features_in_, self.n_labels_
         return out
 
     def _train(self, X: Any, targets: Any, loss: str, seed: int, start: Any, epochs: int) -> None:
         plan_arguments = self._checked(loss, seed, epochs)
         try:
-            from longtail.deep.trainer import Plan, train
+            from longtail.deep.trainer import Plan, require_device, train
         except ModuleNotFoundError as error:
             if error.name != "torch":
                 raise
             raise MissingDependencyError("torch", "deep", "training a network") from error
+        require_device(self.device)
         if start is not None:
             rate = plan_arguments["learning_rate"] / 10
             plan_arguments.update(validation=0.0, checkpoint=None, learning_rate=rate)
@@ -217,12 +227,17 @@ class Network(ProbabilityRanker):
             raise ValueError(
                 f"schedule must be one of {', '.join(SCHEDULES)}, got {self.schedule!r}"
             )
+        for name in ("learning_rate", "weight_decay", "dropout", "validation"):
+            if not isinstance(getattr(self, name), Real):
+                raise TypeError(f"{name} must be a number, got {getattr(self, name)!r}")
+        if not isinstance(self.warmup, Integral) or self.warmup < 0:
+            raise ValueError(f"warmup must be a number of epochs, got {self.warmup!r}")
         if not 0 < self.learning_rate < np.inf or not 0 <= self.weight_decay < np.inf:
             raise ValueError("learning_rate must be positive and weight_decay not negative")
         if not 0 <= self.dropout < 1 or not 0 <= self.validation < 1:
             raise ValueError("dropout and validation are shares: they lie in [0, 1)")
-        if not isinstance(self.device, str):
-            raise TypeError(f"device must be a name such as 'cpu' or 'cuda', got {self.device!r}")
+        if self.device != "cpu" and not re.fullmatch(r"cuda(:\d+)?", str(self.device)):
+            raise ValueError(f"device must be 'cpu', 'cuda' or 'cuda:1', …, got {self.device!r}")
         on_cpu = self.device == "cpu"
         precision = self.precision
         if precision == "auto":
@@ -288,6 +303,19 @@ class Network(ProbabilityRanker):
         )
         return TopK._trusted(ids, scores, self.n_labels_)
 
+    def _predict_allowed(self, X: Any, k: int, labels: LabelFilter) -> TopK:
+        """Looks at the output weights of the allowed labels alone."""
+        threads = n_threads(self.n_jobs)
+
+        def search(rows: slice, ids: np.ndarray, wanted: int) -> TopK:
+            whole = len(ids) == self.n_labels_
+            outputs = self._outputs() if whole else PackedRows(self.output_weights_[ids])
+            bias = np.ascontiguousarray(self.output_bias_[ids])
+            found = outputs.top(self._hidden(X[rows], threads), wanted, threads, bias)
+            return TopK._trusted(*found, None)
+
+        return labels.best(k, search)
+
     def decision_function(self, X: Any) -> np.ndarray:
         """All outputs, (n, L) float32. For few outputs or few rows."""
         self._check_fitted()
@@ -305,7 +333,13 @@ class Network(ProbabilityRanker):
             output_bias=self.output_bias_,
         )
         state.meta.update(history=self.history_, best_epoch=self.best_epoch_)
+        if self.loss_ != self._usual_loss():
+            state.meta["loss"] = self.loss_
         return state
+
+    def _usual_loss(self) -> str:
+        """What the loss is, as far as the parameter tells."""
+        return "sigmoid" if self.loss == "auto" else self.loss
 
     def _set_state(self, state: persist.State) -> None:
         super()._set_state(state)
@@ -319,3 +353,6 @@ class Network(ProbabilityRanker):
             "b2": state.array("output_bias", np.float32, (L,)),
         }
         self._take(weights, list(state.meta.get("history", [])), state.count("best_epoch"))
+        self.loss_ = str(state.meta.get("loss", self._usual_loss()))
+        if self.loss_ not in LOSSES[1:] + ERRORS[1:]:
+            raise ModelFormatError(f"a network has no loss {self.loss_!r}")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import torch
 
-from longtail.deep.step import Parameters
+from longtail.deep.adam import Parameters
 
 __all__ = ["PRUNED", "prune"]
 

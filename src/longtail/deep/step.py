@@ -4,11 +4,15 @@ The network is ``z = W2 relu(W1^T x + b1) + b2``. Its outputs are taken in chunk
 chunk, their gradient, its share of the gradient of the hidden layer, its update. Neither the logits
 nor the gradient of W2 ever exist in full, so memory grows with the weights alone.
 
-On a CPU, sums over more than ``CHUNK`` terms are cut at multiples of it: a matrix product leaves it
-to the number of threads how a longer sum is cut, and then the last bits depend on them. On a GPU
-chunks are wide, since every kernel launch costs as much as a small product, and but for a narrow
-last one they are multiples of ``ALIGNED``: rows that do not begin at multiples of 16 bytes are
-multiplied by kernels that take five times as long.
+On a CPU each chunk is the work of one thread of a pool, as are blocks of rows and of features in
+the first layer, and what the chunks contribute to the gradient of the hidden layer is added in
+their order. Left to torch, a product of several threads cuts its sums as it likes, so that the last
+bits depend on their number; and threads that wait for each other by spinning, on a core that
+another program uses, take many times as long as one alone.
+
+On a GPU chunks are wide, since every kernel launch costs as much as a small product, and but for a
+narrow last one they are multiples of ``ALIGNED``: rows that do not begin at multiples of 16 bytes
+are multiplied by kernels that take five times as long.
 
 A loss is a sum over outputs and a mean over the rows of the batch:
 
@@ -17,6 +21,7 @@ loss       of a row                                                  gradient by
 =========  ========================================================  ===========================
 sigmoid    ``sum_j log(1 + e^{z_j}) - y_j z_j``                      ``sigmoid(z_j) - y_j``
 softmax    ``log sum_j e^{z_j} - sum_j p_j z_j``, p = y / sum(y)     ``softmax(z)_j - p_j``
+           (a row without labels: none)                              0
 squared    ``1/2 sum_j (z_j - t_j)^2``                               ``z_j - t_j``
 length     ``sqrt(sum_j (z_j - t_j)^2)``                             ``(z_j - t_j) / |z - t|``
 =========  ========================================================  ===========================
@@ -27,7 +32,10 @@ left alone (lazy Adam), which for sparse text saves nearly all of the work.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Executor
 from itertools import pairwise
+from typing import TypeVar
 
 import torch
 
@@ -35,40 +43,45 @@ from longtail.deep.adam import Adam, Moments, Parameters
 from longtail.deep.batches import Batch
 from longtail.deep.fused import logit_gradient
 
-__all__ = ["REGRESSIONS", "chunk_edges", "hidden_layer", "product", "train_step"]
+__all__ = ["REGRESSIONS", "all_logits", "chunk_edges", "hidden_layer", "train_step"]
 
 REGRESSIONS = ("squared", "length")
-CHUNK = 512
+CHUNK = 256
 ALIGNED = 8
 GPU_CHUNK = 16_384
 GPU_LOGITS = 1 << 25  # of a chunk, where the batch is small
+_AHEAD = 16  # chunks that wait to be added up, on a CPU
+_ROWS, _FEATURES = 64, 2048  # of the first layer, for one thread at a time
+
+_Made = TypeVar("_Made")
 
 
 def chunk_edges(rows: int, outputs: int, device: torch.device) -> list[int]:
     """Where the chunks of outputs begin and end, for a batch of so many rows."""
     if device.type == "cpu":
-        return [*range(0, outputs, CHUNK), outputs]
+        return _edges(outputs, CHUNK)
     width = max(GPU_CHUNK, GPU_LOGITS // max(1, rows)) // ALIGNED * ALIGNED
-    edges = [*range(0, outputs, width), outputs]
+    edges = _edges(outputs, width)
     last = outputs // ALIGNED * ALIGNED
     if edges[-2] < last < outputs:
         edges.insert(-1, last)
     return edges
 
 
-def product(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """``a b`` in float32, on a CPU the same bits for any number of threads."""
-    if a.device.type != "cpu":
-        return (a @ b).float()
-    total = (a[:, :CHUNK] @ b[:CHUNK]).float()
-    for begin in range(CHUNK, a.shape[1], CHUNK):
-        total += a[:, begin : begin + CHUNK] @ b[begin : begin + CHUNK]
-    return total
+def _edges(count: int, width: int) -> list[int]:
+    return [*range(0, count, max(1, width)), count]
 
 
-def outer_product(g: torch.Tensor, h: torch.Tensor) -> torch.Tensor:
-    """``g^T h``. On a GPU in the precision of its factors, which the update takes as it is."""
-    return product(g.T, h) if g.device.type == "cpu" else g.T @ h
+def in_order(
+    pool: Executor | None, work: Callable[[slice], _Made], edges: list[int]
+) -> Iterator[_Made]:
+    """What ``work`` makes of every chunk, in their order; some ahead at a time with a pool."""
+    parts = [slice(*edge) for edge in pairwise(edges)]
+    if pool is None:
+        yield from map(work, parts)
+        return
+    for begin in range(0, len(parts), _AHEAD):
+        yield from pool.map(work, parts[begin : begin + _AHEAD])
 
 
 def sigmoid(z: torch.Tensor) -> torch.Tensor:
@@ -76,9 +89,17 @@ def sigmoid(z: torch.Tensor) -> torch.Tensor:
     return 1 / (1 + torch.exp(-z))
 
 
-def hidden_layer(batch: Batch, weights: dict[str, torch.Tensor]) -> torch.Tensor:
+def hidden_layer(
+    batch: Batch, weights: dict[str, torch.Tensor], pool: Executor | None = None
+) -> torch.Tensor:
     """``relu(W1^T x + b1)``, (b, h)."""
-    return torch.relu_(batch.times(weights["w1"]) + weights["b1"])
+    if pool is None or not len(batch):
+        return torch.relu_(batch.times(weights["w1"]) + weights["b1"])
+
+    def some(rows: slice) -> torch.Tensor:
+        return torch.relu_(batch.times(weights["w1"], rows) + weights["b1"])
+
+    return torch.cat(list(in_order(pool, some, _edges(len(batch), _ROWS))))
 
 
 def train_step(
@@ -91,37 +112,70 @@ def train_step(
     *,
     dropout_mask: torch.Tensor | None = None,
     low_precision: bool = False,
+    pool: Executor | None = None,
 ) -> None:
-    """Updates the parameters on one batch. ``targets`` are labels, or dense (b, L) for a regression.
+    """Updates the parameters on one batch. ``targets``: labels, or dense (b, L) for a regression.
 
     ``step`` counts from 1. ``low_precision`` multiplies in bfloat16; sums, weights and moments stay
-    float32.
+    float32. ``pool``: threads for the chunks of outputs, on a CPU.
     """
     weights = parameters.weights
-    active = hidden_layer(batch, weights)
+    active = hidden_layer(batch, weights, pool)
     h = active if dropout_mask is None else active * dropout_mask
     gradient_h = torch.zeros_like(h)
-    outputs = _Outputs(h.to(torch.bfloat16) if low_precision else h, weights)
+    outputs = _Outputs(h.to(torch.bfloat16) if low_precision else h, weights, pool)
     wanted: _Labels | _Codes
     if isinstance(targets, Batch):
         wanted = _Labels(targets, outputs, softmax=loss == "softmax")
     else:
         wanted = _Codes(targets, outputs, by_length=loss == "length")
-    for begin, end in pairwise(outputs.edges):
-        part = slice(begin, end)
+
+    def learn(part: slice) -> torch.Tensor:
+        """Updates a chunk of outputs; returns the gradient of h through it."""
         w2 = outputs.weights_of(part)
-        g = wanted.gradient(outputs.h @ w2.T if h.is_cuda else product(outputs.h, w2.T), part)
+        g = wanted.gradient(outputs.h @ w2.T, part)
         g_product = g.to(outputs.h.dtype)
-        gradient_h += product(g_product, w2)
-        _update(parameters, "w2", part, outer_product(g_product, outputs.h), adam, step)
+        through = g_product @ w2
+        _update(parameters, "w2", part, g_product.T @ outputs.h, adam, step)
         _update(parameters, "b2", part, g.sum(0, dtype=torch.float32), adam, step)
+        return through
+
+    for through in in_order(pool, learn, outputs.edges):
+        gradient_h += through
     if dropout_mask is not None:
         gradient_h *= dropout_mask
     gradient_h *= active > 0
     _update(parameters, "b1", slice(None), gradient_h.sum(0), adam, step)
-    gradient, mask = batch.transposed_times(gradient_h), parameters.masks.get("w1")
-    moments = parameters.moments["w1"]
-    adam.update(weights["w1"], moments, gradient, step, rows=batch.unique, mask=mask)
+    _update_first_layer(parameters, batch, gradient_h, adam, step, pool)
+
+
+def _update_first_layer(
+    parameters: Parameters,
+    batch: Batch,
+    gradient_h: torch.Tensor,
+    adam: Adam,
+    step: int,
+    pool: Executor | None,
+) -> None:
+    """Of the features that occur in the batch."""
+    arrays = parameters.weights["w1"], parameters.moments["w1"]
+    mask = parameters.masks.get("w1")
+
+    def learn(some: slice) -> None:
+        gradient = batch.transposed_times(gradient_h, None if pool is None else some)
+        adam.update(*arrays, gradient, step, rows=batch.unique[some], mask=mask)
+
+    width = len(batch.unique) if pool is None else _FEATURES
+    for _ in in_order(pool, learn, _edges(len(batch.unique), width)):
+        pass
+
+
+def all_logits(
+    batch: Batch, weights: dict[str, torch.Tensor], pool: Executor | None
+) -> torch.Tensor:
+    """Of a batch, (b, L) float32."""
+    outputs = _Outputs(hidden_layer(batch, weights, pool), weights, pool)
+    return torch.cat(list(in_order(pool, outputs.logits, outputs.edges)), dim=1)
 
 
 def _update(
@@ -138,8 +192,10 @@ def _update(
 class _Outputs:
     """The output layer on hidden values ``h`` (b, h), in chunks."""
 
-    def __init__(self, h: torch.Tensor, weights: dict[str, torch.Tensor]) -> None:
-        self.h, self.w2, self.bias = h, weights["w2"], weights["b2"]
+    def __init__(
+        self, h: torch.Tensor, weights: dict[str, torch.Tensor], pool: Executor | None
+    ) -> None:
+        self.h, self.w2, self.bias, self.pool = h, weights["w2"], weights["b2"], pool
         self.edges = chunk_edges(len(h), len(self.w2), h.device)
 
     def weights_of(self, part: slice) -> torch.Tensor:
@@ -147,7 +203,16 @@ class _Outputs:
 
     def logits(self, part: slice) -> torch.Tensor:
         """Of a chunk, (b, w) float32."""
-        return product(self.h, self.weights_of(part).T) + self.bias[part]
+        return (self.h @ self.weights_of(part).T).float() + self.bias[part]
+
+    def each(self, work: Callable[[torch.Tensor, slice], torch.Tensor]) -> Iterable[torch.Tensor]:
+        """What ``work`` makes of the logits of every chunk."""
+        return in_order(self.pool, lambda part: work(self.logits(part), part), self.edges)
+
+    def log_sum_exp(self) -> torch.Tensor:
+        """Of the logits of every row, (b, 1)."""
+        parts = list(self.each(lambda z, _: torch.logsumexp(z, dim=1)))
+        return torch.logsumexp(torch.stack(parts), dim=0)[:, None]
 
 
 class _Codes:
@@ -158,9 +223,8 @@ class _Codes:
         self.lengths: torch.Tensor | None = None
         if by_length:
             squares = torch.zeros(len(targets), 1, device=targets.device)
-            for edge in pairwise(outputs.edges):
-                part = slice(*edge)
-                squares += ((outputs.logits(part) - targets[:, part]) ** 2).sum(1, keepdim=True)
+            for part in outputs.each(lambda z, p: ((z - targets[:, p]) ** 2).sum(1, keepdim=True)):
+                squares += part
             self.lengths = squares.sqrt_().clamp_(min=1e-12)
 
     def gradient(self, products: torch.Tensor, part: slice) -> torch.Tensor:
@@ -180,9 +244,9 @@ class _Labels:
         self.bias, self.n = outputs.bias, len(labels)
         self.normaliser: torch.Tensor | None = None
         if softmax:
-            self.normaliser = _log_sum_exp(outputs)
             sums = torch.zeros(len(labels), device=self.values.device)
             sums.index_add_(0, self.rows, self.values)
+            self.normaliser = outputs.log_sum_exp().masked_fill_(sums[:, None] == 0, torch.inf)
             self.values = self.values / sums[self.rows]
         bounds = [0, len(self.columns)]  # one chunk: no need to wait for what a GPU finds
         if len(outputs.edges) > 2:
@@ -207,11 +271,3 @@ class _Labels:
         g[rows, columns] = g[rows, columns] - values
         g /= self.n
         return g
-
-
-def _log_sum_exp(outputs: _Outputs) -> torch.Tensor:
-    """Of the logits of every row, (b, 1), chunk by chunk."""
-    parts = [
-        torch.logsumexp(outputs.logits(slice(*edge)), dim=1) for edge in pairwise(outputs.edges)
-    ]
-    return torch.logsumexp(torch.stack(parts), dim=0)[:, None]

@@ -6,8 +6,8 @@ import hashlib
 import os
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -20,10 +20,10 @@ from longtail.deep.adam import Adam, Moments, Parameters
 from longtail.deep.batches import SparseRows
 from longtail.deep.pruning import PRUNED, prune
 from longtail.deep.schedule import kept_after_epoch
-from longtail.deep.step import REGRESSIONS, chunk_edges, hidden_layer, product, train_step
+from longtail.deep.step import REGRESSIONS, all_logits, train_step
 from longtail.exceptions import ModelFormatError
 
-__all__ = ["Outcome", "Plan", "train"]
+__all__ = ["Outcome", "Plan", "require_device", "train"]
 
 KS = (1, 3, 5)
 
@@ -62,6 +62,13 @@ class Outcome:
     best_epoch: int
 
 
+def require_device(name: str) -> None:
+    """Refuses a GPU that is not there."""
+    count = torch.cuda.device_count()
+    if name != "cpu" and int(name.partition(":")[2] or 0) >= count:
+        raise ValueError(f"there is no device {name!r}: torch sees {count} GPUs")
+
+
 def train(
     X: sp.csr_matrix,
     targets: Any,
@@ -75,21 +82,31 @@ def train(
     ``start``: weights to begin with. ``after_epoch(epoch, seconds, weights)`` may look at the
     network; the time it takes is not counted.
     """
+    on_cpu = plan.device == "cpu"
+    threads = min(plan.threads, os.cpu_count() or 1)
     before = torch.get_num_threads()
-    if plan.device == "cpu":
-        torch.set_num_threads(min(plan.threads, os.cpu_count() or 1))
+    pool = ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,))
     try:
+        if on_cpu:
+            torch.set_num_threads(1)  # the pool has the others
         with torch.no_grad():
-            return _Training(X, targets, plan, start).run(after_epoch)
+            training = _Training(X, targets, plan, start, pool if on_cpu else None)
+            return training.run(after_epoch)
     finally:
+        pool.shutdown()
         torch.set_num_threads(before)
 
 
 class _Training:
     def __init__(
-        self, X: Any, targets: Any, plan: Plan, start: dict[str, np.ndarray] | None
+        self,
+        X: Any,
+        targets: Any,
+        plan: Plan,
+        start: dict[str, np.ndarray] | None,
+        pool: Executor | None,
     ) -> None:
-        self.plan, self.device = plan, torch.device(plan.device)
+        self.plan, self.device, self.pool = plan, torch.device(plan.device), pool
         n, d = X.shape
         order = np.random.default_rng([plan.seed, 0]).permutation(n)
         n_valid = int(n * plan.validation)
@@ -104,6 +121,9 @@ class _Training:
         self.parameters = Parameters(
             {name: torch.tensor(array).to(self.device) for name, array in arrays.items()}
         )
+        if start is not None and plan.keep is not None:
+            for name in PRUNED:  # what was pruned stays pruned
+                self.parameters.masks[name] = self.parameters.weights[name] != 0
         self.step = 0
         self.history: list[dict[str, Any]] = []
         self.best: dict[str, np.ndarray] | None = None
@@ -121,6 +141,7 @@ class _Training:
                 if self.device.type == "cuda":
                     torch.cuda.synchronize()
                 spent += time.perf_counter() - began
+                self._check_finite()
                 value = self._validate()
                 self.history.append({"epoch": epoch, "seconds": spent, "validation": value})
                 if after_epoch is not None:
@@ -158,6 +179,7 @@ class _Training:
                 self.step,
                 dropout_mask=mask,
                 low_precision=low,
+                pool=self.pool,
             )
 
     def _targets(self, rows: torch.Tensor) -> Iterator[Any]:
@@ -185,19 +207,17 @@ class _Training:
         for begin in range(0, len(self.valid), 512):
             part = self.valid[begin : begin + 512]
             batch = self.X.take(torch.tensor(part).to(self.device))
-            h = hidden_layer(batch, weights)
-            chunks = pairwise(chunk_edges(len(part), len(weights["w2"]), self.device))
-            parts = [product(h, weights["w2"][c:e].T) + weights["b2"][c:e] for c, e in chunks]
-            z = torch.cat(parts, dim=1)
+            z = all_logits(batch, weights, self.pool)
             if self.plan.loss in REGRESSIONS:
                 squares = ((z.cpu().numpy() - self.raw_targets[part]) ** 2).sum(axis=1)
                 total -= float((squares if self.plan.loss == "squared" else np.sqrt(squares)).sum())
             else:
                 total += _precision(z, self.raw_targets[part])
-        value = total / len(self.valid)
-        if not np.isfinite(value):
+        return total / len(self.valid)
+
+    def _check_finite(self) -> None:
+        if not all(torch.isfinite(array).all() for array in self.parameters.weights.values()):
             raise ValueError("training diverged: lower learning_rate")
-        return value
 
     def _keep_best(self, epoch: int, value: float | None) -> None:
         plan = self.plan
