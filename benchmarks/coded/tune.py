@@ -8,9 +8,10 @@ For each data set and kind of model, tries settings drawn at random from ``SPACE
 every data set), with what was chosen before, and then, ``--rounds`` times, the neighbours of the
 best so far (one number doubled or halved). Each is trained on four fifths of the training rows and
 judged by the mean of P@1, P@3 and P@5 on the others, over ``SPLITS`` splits; for DECLARE through
-the paper's recovery by inner products. No test row is looked at. What won goes to ``chosen.json`` beside this file, from where
-``tables.py`` takes it; all trials go to ``results/coded/tune``, so that this can be stopped and
-started again (``--settings 0`` goes on from the best so far, and with ``--rounds 0`` only chooses).
+the paper's recovery by inner products. No test row is looked at. What won goes to ``chosen.json``
+beside this file, from where ``tables.py`` takes it; all trials go to ``results/coded/tune``, so
+that this can be stopped and started again (``--settings 0`` goes on from the best so far, and with
+``--rounds 0`` only chooses).
 """
 
 from __future__ import annotations
