@@ -137,14 +137,16 @@ def main() -> None:
 
 
 def choose() -> dict[str, dict[str, Any]]:
-    """The best of all trials so far, by data set and kind; also written down."""
+    """The best of all trials so far, by data set and kind; also written down. What was chosen
+    before stays where there are no trials.
+    """
     best: dict[tuple[str, str], Any] = {}
     for path in sorted(TRIALS.glob("*.json")):
         found = json.loads(path.read_text())
         key = (found["name"], found["kind"])
         if key not in best or found["value"] > best[key]["value"]:
             best[key] = found
-    chosen: dict[str, Any] = {}
+    chosen: dict[str, Any] = json.loads(CHOSEN.read_text()) if CHOSEN.exists() else {}
     for (name, kind), found in best.items():
         chosen.setdefault(name, {})[kind] = found["setting"]
     CHOSEN.write_text(json.dumps(chosen, indent=1, sort_keys=True) + "\n")
