@@ -70,7 +70,7 @@ ROWS = [
     ("MACH, linear, logits", "mach-linear", "logits"),
 ]
 # Kinds that take over what was chosen for another one.
-SAME_SETTING = {"declare-neighbors": "declare-linear", "mach-one": "mach"}
+SAME_SETTING = {"mach-one": "mach"}
 # Where a kind is timed, if not by itself.
 TIMED = {"mach": "mach-one"}
 

@@ -142,7 +142,9 @@ def main() -> None:
 
 
 def choose() -> dict[str, dict[str, Any]]:
-    """The best of all trials so far, by data set and kind; also written down."""
+    """The best of all trials so far, by data set and kind; also written down. What was chosen
+    before stays where there are no trials.
+    """
     best: dict[tuple[str, str], Any] = {}
     for path in sorted(TRIALS.glob("*.json")):
         found = json.loads(path.read_text())

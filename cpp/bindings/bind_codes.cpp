@@ -1,5 +1,6 @@
 #include "bindings/arrays.h"
 #include "kernels/bucket_decode.h"
+#include "kernels/pattern_product.h"
 #include "kernels/recovery.h"
 #include "kernels/sparse_product.h"
 
@@ -121,6 +122,29 @@ void bind_codes(nb::module_& m) {
         return to_numpy(std::move(out), {matrix.shape(0), dense.shape(1)});
       },
       nb::arg("matrix"), nb::arg("dense"), nb::arg("bias").none(), nb::arg("relu"), nb::arg("n_threads"));
+  m.def(
+      "pattern_product",
+      [](Array1<int64_t> indptr, Array1<int32_t> indices, int64_t n_cols, Array2<float> a, Array2<float> b,
+         int n_threads) {
+        require(indptr.shape(0) >= 1, "indptr needs at least one entry");
+        const int64_t n_rows = static_cast<int64_t>(indptr.shape(0)) - 1;
+        require(indptr.data()[0] == 0 && indptr.data()[n_rows] == static_cast<int64_t>(indices.shape(0)),
+                "indptr and indices disagree about the number of entries");
+        for (int64_t i = 0; i < n_rows; ++i)
+          require(indptr.data()[i] <= indptr.data()[i + 1], "indptr must not descend");
+        require(static_cast<int64_t>(a.shape(0)) == n_rows && static_cast<int64_t>(b.shape(0)) == n_cols,
+                "the pattern and the rows do not fit together");
+        require(a.shape(1) == b.shape(1), "rows differ in their width");
+        const CsrView pattern{n_rows, n_cols, indptr.data(), indices.data(), nullptr};
+        std::vector<float> out(indices.shape(0));
+        const Poll poll = poll_python(nb::none());
+        {
+          nb::gil_scoped_release nogil;
+          pattern_product(pattern, matrix_view(a), matrix_view(b), n_threads, out.data(), poll);
+        }
+        return to_numpy(std::move(out));
+      },
+      nb::arg("indptr"), nb::arg("indices"), nb::arg("n_cols"), nb::arg("a"), nb::arg("b"), nb::arg("n_threads"));
   m.def(
       "top_inner_products",
       [](Array3 blocks, int64_t n_rows, std::optional<Array1<float>> bias, Array2<float> queries, int64_t k,

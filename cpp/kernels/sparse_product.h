@@ -9,7 +9,16 @@
 
 namespace lt {
 
+// The entries of one row.
+struct SparseRow {
+  int64_t n;
+  const int32_t* indices;  // (n)
+  const float* values;     // (n)
+};
+
 struct ProductKernels {
+  // out[j] = bias[j] (0 if null) + sum_p x.values[p] * dense[x.indices[p] * c + j], summed in the order of the entries
+  void (*sparse_row)(const SparseRow& x, const float* dense, int64_t c, const float* bias, float* out);
   // out[j] += x * row[j]
   void (*axpy)(float x, const float* row, int64_t n, float* out);
 };

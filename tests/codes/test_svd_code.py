@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from longtail.codes import NeighborCode, SVDCode, truncated_svd
+from longtail.codes import SVDCode, truncated_svd
 from longtail.codes.inverted_lists import InvertedLists
 
 
@@ -135,37 +135,6 @@ def test_approximate_recovery_answers_alike() -> None:
     assert (code.set_params(n_probes=8).decode(queries, 1).indices == exact).mean() > 0.9
 
 
-def test_one_step_over_all_pairs_is_the_svd() -> None:
-    """Card 1b: Omega = all pairs, step 1, from nothing."""
-    Y = sp.csr_matrix(np.hstack([make_labels(70, 30).toarray(), np.ones((70, 1), np.float32)]))
-    plain = SVDCode(n_components=6, n_passes=8).fit(Y).codes_
-    near = NeighborCode(n_components=6, n_pairs=None, n_steps=1, start="zero").fit(Y).codes_
-    np.testing.assert_allclose(near @ near.T, plain @ plain.T, atol=2e-2)
-
-
-@pytest.mark.parametrize("start", ["svd", "zero"])
-def test_the_objective_never_rises(start: str) -> None:
-    Y = make_labels(200, 50)
-    code = NeighborCode(n_components=8, n_pairs=10, n_steps=6, start=start).fit(Y)
-    assert (np.diff(code.objective_) <= 1e-6 * code.objective_[0]).all()
-    assert code.objective_[-1] < 0.9 * code.objective_[0]
-    assert code.codes_.shape == (200, 8) and code.label_vectors_.shape == (50, 8)
-
-
-def test_neighbor_code_keeps_near_similarities_better() -> None:
-    Y = make_labels(300, 80)
-    plain = SVDCode(n_components=8).fit(Y)
-    near = NeighborCode(n_components=8, n_pairs=20).fit(Y)
-    rows, columns = near._pairs(Y)
-    wanted = np.asarray(Y[rows].multiply(Y[columns]).sum(axis=1)).ravel()
-
-    def error(Z: np.ndarray) -> float:
-        return float(((wanted - np.einsum("ij,ij->i", Z[rows], Z[columns])) ** 2).sum())
-
-    assert error(near.codes_) < error(plain.codes_)
-    assert error(near.codes_) == pytest.approx(near.objective_[-1], rel=1e-3)
-
-
 def test_refusals() -> None:
     Y = make_labels()
     for params, message in (
@@ -176,8 +145,6 @@ def test_refusals() -> None:
     ):
         with pytest.raises(ValueError, match=message):
             SVDCode(**params).fit(Y)
-    with pytest.raises(ValueError, match="step must lie in"):
-        NeighborCode(step=2.0).fit(Y)
     with pytest.raises(ValueError, match="codes have 4 numbers"):
         SVDCode(n_components=4).fit(Y).decode(np.zeros((2, 5)), 1)
 

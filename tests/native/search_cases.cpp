@@ -5,6 +5,7 @@
 #include "kernels/bucket_decode.h"
 #include "kernels/combine.h"
 #include "kernels/neighbors.h"
+#include "kernels/pattern_product.h"
 #include "kernels/recovery.h"
 #include "kernels/sparse_product.h"
 
@@ -19,13 +20,18 @@ Case multiplying() {
   auto rows = std::make_shared<Csr>(random_csr(500, kWidth, 6, 1));
   auto dense = std::make_shared<std::vector<float>>(random_floats(kWidth * 20, 2, -1.0f, 1.0f));
   auto full = std::make_shared<std::vector<float>>(random_floats(500 * kWidth, 3, -1.0f, 1.0f));
-  return {"sparse_product, dense_product", [=](int n_threads, Digest& digest) {
+  auto pattern = std::make_shared<Csr>(random_csr(500, 400, 9, 4));
+  return {"sparse_product, dense_product, pattern_product", [=](int n_threads, Digest& digest) {
             std::vector<float> out(500 * 20);
             const MatrixView<const float> table{kWidth, 20, dense->data()};
             sparse_product(rows->view(), table, dense->data(), true, n_threads, out.data(), kGoOn);
             digest.add(out);
             dense_product({500, kWidth, full->data()}, table, nullptr, false, n_threads, out.data(), kGoOn);
             digest.add(out);
+            std::vector<float> products(pattern->view().nnz());
+            pattern_product(pattern->view(), {500, kWidth, full->data()}, {400, kWidth, full->data()}, n_threads,
+                            products.data(), kGoOn);
+            digest.add(products);
           }};
 }
 

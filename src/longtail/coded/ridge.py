@@ -17,6 +17,8 @@ from longtail.features.unit_rows import unit_rows
 
 __all__ = ["Ridge"]
 
+_CACHED = 1 << 15  # numbers of each matrix that are worked on at a time
+
 
 class Ridge(Estimator):
     """``min_W |X W - T|_F^2 + l2 |W|_F^2`` for targets T (n, c), by conjugate gradients.
@@ -82,23 +84,33 @@ class Ridge(Estimator):
         squares = np.asarray(A.multiply(A).sum(axis=0), dtype=np.float32).ravel()
         preconditioner = (1 / (squares + np.float32(self.l2)))[:, None]
         residual = times_dense(At, T, threads)
-        W = np.zeros_like(residual)
-        stop = (self.tolerance**2) * _dots(residual, residual)
-        step = preconditioner * residual
-        direction, size = step, _dots(residual, step)
+        direction, W = preconditioner * residual, np.zeros_like(residual)
+        size, left = _dots(residual, direction), _dots(residual, residual)
+        stop = (self.tolerance**2) * left
+        # A few rows at a time, so that they are in the cache for all that is done with them.
+        rows = max(1, _CACHED // max(1, W.shape[1]))
+        parts = [slice(begin, begin + rows) for begin in range(0, len(W), rows)]
         with Progress("Ridge") as progress:
             for i in range(as_k(self.max_iter, "max_iter")):
                 progress(i, int(self.max_iter))
-                if (_dots(residual, residual) <= stop).all():
+                if (left <= stop).all():
                     break
                 image = times_dense(At, times_dense(A, direction, threads), threads)
-                image += np.float32(self.l2) * direction
-                alpha = _ratio(size, _dots(direction, image))
-                W += alpha * direction
-                residual = residual - alpha * image
-                step = preconditioner * residual
-                before, size = size, _dots(residual, step)
-                direction = step + _ratio(size, before) * direction
+                curvature = np.zeros_like(size)
+                for part in parts:
+                    image[part] += np.float32(self.l2) * direction[part]
+                    curvature += _dots(direction[part], image[part])
+                alpha, before = _ratio(size, curvature), size
+                size, left = np.zeros_like(size), np.zeros_like(size)
+                for part in parts:
+                    W[part] += alpha * direction[part]
+                    residual[part] -= alpha * image[part]
+                    size += _dots(residual[part], preconditioner[part] * residual[part])
+                    left += _dots(residual[part], residual[part])
+                beta = _ratio(size, before)
+                for part in parts:
+                    direction[part] *= beta
+                    direction[part] += preconditioner[part] * residual[part]
         return W
 
     def predict(self, X: Any) -> np.ndarray:

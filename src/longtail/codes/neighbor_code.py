@@ -8,24 +8,32 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail._native import core, csr_args, n_threads
+from longtail._progress import Progress
 from longtail._validation import as_k, as_labels, as_seed
+from longtail.codes.low_rank_plus_sparse import project
+from longtail.codes.products import pattern_products
 from longtail.codes.svd_code import SVDCode, training_labels
 
 __all__ = ["NeighborCode"]
 
-_CHUNK = 1 << 16
+_POWERS = 2  # of a projection that starts from the codes before
 
 
 class NeighborCode(SVDCode):
     """Codes fitted to the similarities of nearest label neighbours only (DECLARE, appendix A; the
     embedding of SLEEC, Bhatia et al. 2015).
 
-    Minimises ``|P_Omega(YY^T) - P_Omega(ZZ^T)|_F^2``, where Omega holds pairs (i, j) with i or j
-    among the ``n_pairs`` rows most similar to the other under ``<y_i, y_j>``, by projected gradient
-    steps ``M <- P_c(M + step P_Omega(YY^T - M))``. P_c keeps the c largest *positive* eigenvalues:
-    a negative one has no factor Z. M = ZZ^T is never formed. What is projected is low rank plus
-    sparse, so that a Lanczos solver needs only ``v -> Z(Z^T v) + step S v``, each in
-    ``O(|Omega| + n c)``.
+    Minimises ``f(M) = |P_Omega(YY^T) - P_Omega(M)|_F^2``, ``M = ZZ^T``, where Omega holds pairs
+    (i, j) with i or j among the ``n_pairs`` rows most similar to the other under ``<y_i, y_j>``, by
+    projected gradient steps ``M <- P_c(A)``, ``A = M + step P_Omega(YY^T - M)``. P_c keeps the c
+    largest *positive* eigenvalues: a negative one has no factor Z. No n by n matrix is formed: A is
+    low rank plus sparse, and ``project`` finds its eigenvectors within a small subspace that holds
+    the codes before, in ``O(|Omega| c + n c^2)``.
+
+    The objective does not rise: for ``step <= 1``,
+    ``f(M') <= f(M) - |A - M|^2 / step + |A - M'|^2 / step``, with equality at ``M' = M``, since
+    ``|P_Omega(M' - M)| <= |M' - M|``; and ``project`` never answers with an M' farther from A
+    than M, whether or not its eigenvectors are exact.
 
     The start is the SVD code (``start="svd"``, which the paper proposes) or nothing
     (``start="zero"``, SLEEC's). ``label_vectors_`` is the least-squares map
@@ -34,7 +42,7 @@ class NeighborCode(SVDCode):
     Parameters
     ----------
     n_pairs : neighbours of each row that Omega holds; None for all pairs of rows that share a label
-    n_steps, step : number and size of the gradient steps; the objective does not rise for step <= 1
+    n_steps, step : number and size of the gradient steps
     start : "svd" or "zero"
 
     The others are those of ``SVDCode``. After ``fit`` also ``objective_``: its value before the
@@ -89,38 +97,45 @@ class NeighborCode(SVDCode):
             raise ValueError(f"step must lie in (0, 1], got {self.step}")
         steps = as_k(self.n_steps, "n_steps")
         svd = SVDCode(**{name: getattr(self, name) for name in SVDCode._defaults}).fit(Y)
-        Z = svd.codes_.astype(np.float64)
-        if self.start == "zero":
-            Z = np.zeros_like(Z)
-        rows, columns = self._pairs(training_labels(svd))
-        wanted = _inner_products(training_labels(svd), rows, columns)
-        seed = as_seed(self.random_state)
-        objective = []
-        for _ in range(steps):
-            gap = wanted - _code_products(Z, rows, columns)
-            objective.append(float(gap @ gap))
-            S = sp.csr_matrix((gap * self.step, (rows, columns)), shape=(len(Z), len(Z)))
-            Z = _project(Z, S, seed)
-        gap = wanted - _code_products(Z, rows, columns)
-        objective.append(float(gap @ gap))
-        gram = Z.T @ Z
-        vectors = (training_labels(svd).T @ Z) @ np.linalg.pinv(gram)
-        singular = np.sqrt(np.maximum(np.diag(gram), 0)).astype(np.float32)
-        self._set(Z.astype(np.float32), vectors.astype(np.float32), singular, svd.labels_)
+        Y, threads = training_labels(svd), n_threads(self.n_jobs)
+        wanted = self._similarities(Y)
+        S, objective = wanted.copy(), []
+        Z = svd.codes_ if self.start == "svd" else np.zeros_like(svd.codes_)
+        rng = np.random.default_rng(as_seed(self.random_state))
+        with Progress("NeighborCode") as progress:
+            for i in range(steps + 1):
+                progress(i, steps)
+                S.data = wanted.data - pattern_products(wanted, Z, threads)
+                objective.append(np.sum(np.square(S.data, dtype=np.float64)))
+                if i < steps:
+                    S.data *= np.float32(self.step)
+                    powers = _POWERS if Z.any() else as_k(self.n_passes, "n_passes")
+                    Z = project(Z, S, n_powers=powers, rng=rng, n_threads=threads)
+        gram = np.asarray(Z.T, dtype=np.float64) @ Z
+        vectors = (Y.T @ Z) @ np.linalg.pinv(gram)
+        singular = np.sqrt(np.diag(gram)).astype(np.float32)
+        self._set(Z, vectors.astype(np.float32), singular, svd.labels_)
         self.objective_ = np.array(objective)
         return self
 
-    def _pairs(self, Y: sp.csr_matrix) -> tuple[np.ndarray, np.ndarray]:
-        """Omega, symmetric: rows and columns of its entries."""
+    def _similarities(self, Y: sp.csr_matrix) -> sp.csr_matrix:
+        """``P_Omega(YY^T)``; a pair without a common label is none."""
         n = Y.shape[0]
-        most = n if self.n_pairs is None else min(n, as_k(self.n_pairs, "n_pairs"))
-        ids, _ = core.sparse_neighbors(
-            *csr_args(Y.tocsc().T), np.ones(n), *csr_args(Y), most, n_threads(self.n_jobs)
-        )
-        row, slot = np.nonzero(ids >= 0)
-        pattern = sp.csr_matrix((np.ones(len(row), bool), (row, ids[row, slot])), shape=(n, n))
-        both = (pattern + pattern.T).tocoo()
-        return both.row, both.col
+        if self.n_pairs is None or as_k(self.n_pairs, "n_pairs") >= n:
+            out = sp.csr_matrix(Y @ Y.T)
+        else:
+            ids, keys = core.sparse_neighbors(
+                *csr_args(Y.tocsc().T),
+                np.ones(n),
+                *csr_args(Y),
+                self.n_pairs,
+                n_threads(self.n_jobs),
+            )
+            row, slot = np.nonzero(ids >= 0)
+            near = sp.csr_matrix((keys[row, slot], (row, ids[row, slot])), shape=(n, n))
+            out = near.maximum(near.T).tocsr()
+        out.sort_indices()
+        return out
 
     def _get_state(self) -> Any:
         state = super()._get_state()
@@ -130,34 +145,3 @@ class NeighborCode(SVDCode):
     def _set_state(self, state: Any) -> None:
         super()._set_state(state)
         self.objective_ = state.array("objective", np.float64, (None,))
-
-
-def _project(Z: np.ndarray, S: sp.csr_matrix, seed: int) -> np.ndarray:
-    """The factor of the best positive semidefinite approximation of ``ZZ^T + S`` of rank c."""
-    from scipy.sparse.linalg import LinearOperator, eigsh
-
-    n, c = Z.shape
-    if n <= max(2 * c, 64):  # too small for Lanczos
-        values, vectors = np.linalg.eigh(Z @ Z.T + S.toarray())
-        values, vectors = values[-c:], vectors[:, -c:]
-    else:
-        operator = LinearOperator((n, n), matvec=lambda v: Z @ (Z.T @ v) + S @ v, dtype=np.float64)
-        start = np.random.default_rng(seed).standard_normal(n)
-        values, vectors = eigsh(operator, k=c, which="LA", v0=start, tol=1e-6)
-    return vectors[:, ::-1] * np.sqrt(np.maximum(values[::-1], 0))  # type: ignore[no-any-return]
-
-
-def _inner_products(Y: sp.csr_matrix, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    out = np.empty(len(rows))
-    for begin in range(0, len(rows), _CHUNK):
-        part = slice(begin, begin + _CHUNK)
-        out[part] = np.asarray(Y[rows[part]].multiply(Y[columns[part]]).sum(axis=1)).ravel()
-    return out
-
-
-def _code_products(Z: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    out = np.empty(len(rows))
-    for begin in range(0, len(rows), _CHUNK):
-        part = slice(begin, begin + _CHUNK)
-        out[part] = np.einsum("ij,ij->i", Z[rows[part]], Z[columns[part]])
-    return out

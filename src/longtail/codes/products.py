@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from longtail._native import core, csr_args
 
-__all__ = ["PackedRows", "times_dense"]
+__all__ = ["PackedRows", "pattern_products", "times_dense"]
 
 
 def times_dense(
@@ -32,6 +32,18 @@ def times_dense(
     if sp.issparse(X):
         return core.sparse_product(*csr_args(X), dense, bias, relu, n_threads)  # type: ignore[no-any-return]
     return core.dense_product(X, dense, bias, relu, n_threads)  # type: ignore[no-any-return]
+
+
+def pattern_products(pattern: sp.csr_matrix, rows: np.ndarray, n_threads: int) -> np.ndarray:
+    """``<row i, row j>`` for every stored entry (i, j) of ``pattern`` (n, n), in its order, from
+    ``rows`` (n, c) float32.
+
+    >>> pattern = sp.csr_matrix(np.array([[0, 1], [0, 1]], np.float32))
+    >>> pattern_products(pattern, np.array([[1, 2], [3, 4]], np.float32), 1)
+    array([11., 25.], dtype=float32)
+    """
+    indptr, indices, _, n_cols = csr_args(pattern)
+    return core.pattern_product(indptr, indices, n_cols, rows, rows, n_threads)  # type: ignore[no-any-return]
 
 
 class PackedRows:
