@@ -6,7 +6,7 @@
 Makes one class of each row, the most frequent of its labels, and trains MACH for every combination
 of buckets and repetitions; repetitions are trained once and the first R of them used. Reports
 accuracy against the share of outputs, like the figure of the MACH poster, next to the same
-estimator with one output per class. Networks have the settings that ``tune.py`` chose for MACH.
+estimator with one output per class. Networks have the settings that ``tune.py`` chose for either.
 What was found is kept in ``results/coded/curve.json``; ``--draw-only`` draws it again.
 """
 
@@ -74,20 +74,20 @@ def measure(args: argparse.Namespace) -> None:
     def accuracy(model: Any) -> float:
         return float((model.predict_topk(X_test[seen], k=1).indices[:, 0] == y_test).mean())
 
-    def estimator() -> Any:
+    def estimator(kind: str) -> Any:
         if args.estimator == "linear":
             return lt.OneVsAll()
-        setting = {**setting_of(args.data, "mach"), "loss": "softmax", "validation": 0.0}
+        setting = {**setting_of(args.data, kind), "loss": "softmax", "validation": 0.0}
         return lt.Network(**setting, device=args.device)
 
     began = time.perf_counter()
-    whole = accuracy(estimator().fit(X[kept], y))
+    whole = accuracy(estimator("network").fit(X[kept], y))
     print(f"one output per class: {100 * whole:.2f} % in {time.perf_counter() - began:.0f} s\n")
     print("| buckets | " + " | ".join(f"R = {R}" for R in REPETITIONS) + " |")
     print("|---:|" + "---:|" * len(REPETITIONS))
     curves: dict[int, list[tuple[float, float]]] = {}
     for B in BUCKETS:
-        model = lt.MACH(n_buckets=B, n_repetitions=max(REPETITIONS), estimator=estimator())
+        model = lt.MACH(n_buckets=B, n_repetitions=max(REPETITIONS), estimator=estimator("mach"))
         with parallel_config("loky", n_jobs=args.at_once):
             model.fit(X[kept], y)
         found = []
@@ -110,12 +110,16 @@ def draw(curves: dict[str, list[tuple[float, float]]], whole: float, path: Path)
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
+    from matplotlib.ticker import LogLocator, NullFormatter
 
     figure, axis = plt.subplots(figsize=(5, 3.4))
     for B, points in curves.items():
         axis.plot(*np.array(points).T * [[1], [100]], marker="o", ms=3, label=f"B = {B}")
     axis.axhline(100 * whole, color="gray", lw=1, ls="--", label="one output per class")
     axis.set(xscale="log", xlabel="outputs, as a share of the classes", ylabel="accuracy, %")
+    axis.xaxis.set_major_locator(LogLocator(subs=(1, 3)))
+    axis.xaxis.set_major_formatter("{x:.0%}")
+    axis.xaxis.set_minor_formatter(NullFormatter())
     axis.legend(frameon=False)
     axis.grid(alpha=0.3)
     figure.tight_layout()

@@ -97,7 +97,7 @@ def main() -> None:
         print(f"parameters per repetition: {network.n_parameters_ / 1e6:.1f} million")
     except lt.MissingDependencyError as error:
         print(error)
-    n = 64
+    n = 128
     logits = rng.normal(-6, 1, (n, args.repetitions, args.buckets)).astype(np.float32)
     labels = rng.integers(0, args.labels, (n, 5))
     for r in range(args.repetitions):

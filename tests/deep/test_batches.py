@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 
 from longtail.deep import batches as module  # noqa: E402
 from longtail.deep.batches import SparseRows  # noqa: E402
-from longtail.deep.step import chunk_edges  # noqa: E402
+from longtail.deep.outputs import chunk_edges  # noqa: E402
 
 CPU = torch.device("cpu")
 

@@ -46,7 +46,7 @@ class DECLARE(ProbabilityRanker):
     targets : "codes" regresses Z as it is (the paper); "unit" scales every row of Z to unit length
         first, so that rows with many or frequent labels do not outweigh the others in the squared
         error. Neighbours by inner product or angle do not change with the length of a query, so
-        nothing is lost; P@1 gained 0.8 to 5.8 points on four data sets (docs/coded-models.md)
+        nothing is lost; P@1 gained 0.8 to 2.4 points on four data sets (docs/coded-models.md)
     recovery : "inner" (the paper), "cosine" (the same vote without hubs; usually better) or
         "labels" (through V; smallest)
     n_neighbors, weights, n_probes : as in ``SVDCode``

@@ -68,6 +68,8 @@ class Ridge(Estimator):
         T = np.ascontiguousarray(T, dtype=np.float32)
         if T.ndim != 2 or len(T) != X.shape[0]:
             raise ValueError(f"targets must have the shape ({X.shape[0]}, c), got {T.shape}")
+        if not np.isfinite(T).all():
+            raise ValueError("targets must be finite")
         if not 0 < self.l2 < np.inf:
             raise ValueError(f"l2 must be positive and finite, got {self.l2}")
         if not 0 < self.tolerance < 1:

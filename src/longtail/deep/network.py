@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import re
 from collections.abc import Callable
-from numbers import Integral, Real
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +16,7 @@ from longtail.calibrate.ranker import ProbabilityRanker
 from longtail.codes.products import PackedRows, times_dense
 from longtail.data.label_filter import LabelFilter
 from longtail.data.topk import TopK
-from longtail.deep.schedule import SCHEDULES
+from longtail.deep.plan import plan_of
 from longtail.exceptions import MissingDependencyError, ModelFormatError
 from longtail.features.unit_rows import unit_rows
 
@@ -191,18 +189,17 @@ class Network(ProbabilityRanker):
         return out
 
     def _train(self, X: Any, targets: Any, loss: str, seed: int, start: Any, epochs: int) -> None:
-        plan_arguments = self._checked(loss, seed, epochs)
+        plan = plan_of(self, loss, seed, epochs)
         try:
-            from longtail.deep.trainer import Plan, require_device, train
+            from longtail.deep.trainer import require_device, train
         except ModuleNotFoundError as error:
             if error.name != "torch":
                 raise
             raise MissingDependencyError("torch", "deep", "training a network") from error
         require_device(self.device)
         if start is not None:
-            rate = plan_arguments["learning_rate"] / 10
-            plan_arguments.update(validation=0.0, checkpoint=None, learning_rate=rate)
-        plan = Plan(**plan_arguments)
+            rate = plan.learning_rate / 10
+            plan = replace(plan, validation=0.0, checkpoint=None, learning_rate=rate)
         X = X if sp.issparse(X) else sp.csr_matrix(X)
         if self.normalize:
             X = unit_rows(X, plan.threads)
@@ -217,56 +214,6 @@ class Network(ProbabilityRanker):
 
         found = train(X, targets, plan, start=start, after_epoch=hook)
         self._take(found.weights, found.history, found.best_epoch)
-
-    def _checked(self, loss: str, seed: int, epochs: int) -> dict[str, Any]:
-        for name in ("hidden", "epochs", "patience", "batch_size"):
-            as_k(getattr(self, name), name)
-        if self.keep is not None:
-            as_k(self.keep, "keep")
-        if self.schedule not in SCHEDULES:
-            raise ValueError(
-                f"schedule must be one of {', '.join(SCHEDULES)}, got {self.schedule!r}"
-            )
-        for name in ("learning_rate", "weight_decay", "dropout", "validation"):
-            if not isinstance(getattr(self, name), Real):
-                raise TypeError(f"{name} must be a number, got {getattr(self, name)!r}")
-        if not isinstance(self.warmup, Integral) or self.warmup < 0:
-            raise ValueError(f"warmup must be a number of epochs, got {self.warmup!r}")
-        if not 0 < self.learning_rate < np.inf or not 0 <= self.weight_decay < np.inf:
-            raise ValueError("learning_rate must be positive and weight_decay not negative")
-        if not 0 <= self.dropout < 1 or not 0 <= self.validation < 1:
-            raise ValueError("dropout and validation are shares: they lie in [0, 1)")
-        if self.device != "cpu" and not re.fullmatch(r"cuda(:\d+)?", str(self.device)):
-            raise ValueError(f"device must be 'cpu', 'cuda' or 'cuda:1', …, got {self.device!r}")
-        on_cpu = self.device == "cpu"
-        precision = self.precision
-        if precision == "auto":
-            precision = "float32" if on_cpu else "bfloat16"
-        if precision not in ("float32", "bfloat16") or (on_cpu and precision == "bfloat16"):
-            raise ValueError(
-                "precision must be 'auto', 'float32' or, on a GPU, 'bfloat16', "
-                f"got {self.precision!r} on {self.device}"
-            )
-        checkpoint = None if self.checkpoint is None else os.fspath(self.checkpoint)
-        return {
-            "loss": loss,
-            "hidden": int(self.hidden),
-            "epochs": epochs,
-            "batch_size": int(self.batch_size),
-            "learning_rate": float(self.learning_rate),
-            "weight_decay": float(self.weight_decay),
-            "dropout": float(self.dropout),
-            "validation": float(self.validation),
-            "patience": int(self.patience),
-            "keep": None if self.keep is None else int(self.keep),
-            "schedule": self.schedule,
-            "warmup": int(self.warmup),
-            "device": self.device,
-            "precision": precision,
-            "seed": seed,
-            "threads": n_threads(self.n_jobs),
-            "checkpoint": checkpoint,
-        }
 
     def _take(
         self, weights: dict[str, np.ndarray], history: list[dict[str, Any]], best_epoch: int
