@@ -43,6 +43,7 @@ KINDS = (
     "declare-linear",
     "declare-linear-unit",
     "declare-neighbors",
+    "declare-neighbors-unit",
     "mach-linear",
 )
 ROWS = [
@@ -67,10 +68,12 @@ ROWS = [
     ("DECLARE, linear, neighbour code, inner products", "declare-neighbors", "inner"),
     ("DECLARE, linear, neighbour code, cosine", "declare-neighbors", "cosine"),
     ("DECLARE, linear, neighbour code, through V", "declare-neighbors", "labels"),
+    ("DECLARE, linear, neighbour code, unit, inner products", "declare-neighbors-unit", "inner"),
+    ("DECLARE, linear, neighbour code, unit, cosine", "declare-neighbors-unit", "cosine"),
     ("MACH, linear, logits", "mach-linear", "logits"),
 ]
 # Kinds that take over what was chosen for another one.
-SAME_SETTING = {"mach-one": "mach"}
+SAME_SETTING = {"declare-neighbors-unit": "declare-neighbors", "mach-one": "mach"}
 # Where a kind is timed, if not by itself.
 TIMED = {"mach": "mach-one"}
 

@@ -151,6 +151,9 @@ class Training:
     def _declare_neighbors(self, **setting: Any) -> dict[str, Any]:
         return self._declare_linear("neighbors", **setting)
 
+    def _declare_neighbors_unit(self, **setting: Any) -> dict[str, Any]:
+        return self._declare_linear("neighbors", "unit", **setting)
+
     def _declare_linear_unit(self, **setting: Any) -> dict[str, Any]:
         return self._declare_linear(targets="unit", **setting)
 
