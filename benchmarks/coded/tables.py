@@ -49,27 +49,27 @@ KINDS = (
 ROWS = [
     ("uncompressed network", "network", ""),
     ("pruned network", "pruned", ""),
-    ("DECLARE, inner products (the paper)", "declare", "inner"),
+    ("DECLARE, inner (the paper)", "declare", "inner"),
     ("DECLARE, cosine", "declare", "cosine"),
-    ("DECLARE, through V", "declare", "labels"),
-    ("DECLARE, unit targets, inner products", "declare-unit", "inner"),
-    ("DECLARE, unit targets, cosine", "declare-unit", "cosine"),
-    ("DECLARE, true codes, inner products (ceiling)", "declare", "oracle inner"),
+    ("DECLARE, V", "declare", "labels"),
+    ("DECLARE, unit, inner", "declare-unit", "inner"),
+    ("DECLARE, unit, cosine", "declare-unit", "cosine"),
+    ("DECLARE, inner, true codes", "declare", "oracle inner"),
     ("MACH, logits", "mach", "logits"),
-    ("MACH, mean of probabilities", "mach", "mean"),
+    ("MACH, mean", "mach", "mean"),
     ("MACH, minimum", "mach", "min"),
     ("MACH, median", "mach", "median"),
     ("one-vs-all, linear", "one-vs-all", ""),
-    ("DECLARE, linear, inner products", "declare-linear", "inner"),
+    ("DECLARE, linear, inner", "declare-linear", "inner"),
     ("DECLARE, linear, cosine", "declare-linear", "cosine"),
-    ("DECLARE, linear, through V", "declare-linear", "labels"),
-    ("DECLARE, linear, unit targets, inner products", "declare-linear-unit", "inner"),
-    ("DECLARE, linear, unit targets, cosine", "declare-linear-unit", "cosine"),
-    ("DECLARE, linear, neighbour code, inner products", "declare-neighbors", "inner"),
-    ("DECLARE, linear, neighbour code, cosine", "declare-neighbors", "cosine"),
-    ("DECLARE, linear, neighbour code, through V", "declare-neighbors", "labels"),
-    ("DECLARE, linear, neighbour code, unit, inner products", "declare-neighbors-unit", "inner"),
-    ("DECLARE, linear, neighbour code, unit, cosine", "declare-neighbors-unit", "cosine"),
+    ("DECLARE, linear, V", "declare-linear", "labels"),
+    ("DECLARE, linear, unit, inner", "declare-linear-unit", "inner"),
+    ("DECLARE, linear, unit, cosine", "declare-linear-unit", "cosine"),
+    ("DECLARE, neighbours, inner", "declare-neighbors", "inner"),
+    ("DECLARE, neighbours, cosine", "declare-neighbors", "cosine"),
+    ("DECLARE, neighbours, V", "declare-neighbors", "labels"),
+    ("DECLARE, neighbours, unit, inner", "declare-neighbors-unit", "inner"),
+    ("DECLARE, neighbours, unit, cosine", "declare-neighbors-unit", "cosine"),
     ("MACH, linear, logits", "mach-linear", "logits"),
 ]
 # Kinds that take over what was chosen for another one.
@@ -135,32 +135,33 @@ def cells(name: str, kind: str) -> list[dict[str, Any]]:
     return [json.loads(path.read_text()) for path in sorted(RESULTS.glob(f"{name}.{kind}.*.json"))]
 
 
-def mean(found: list[dict[str, Any]], answer: str, measure: str, spread: bool = False) -> str:
-    values = np.array([np.atleast_1d(cell[answer][measure]) for cell in found])
-    out = " / ".join(f"{v:.2f}" for v in values.mean(axis=0))
-    return out + (f" ± {values[:, 0].std(ddof=1):.2f}" if spread and len(found) > 1 else "")
+def mean(found: list[dict[str, Any]], answer: str, measure: str, place: int = 0) -> float:
+    return float(np.mean([np.atleast_1d(cell[answer][measure])[place] for cell in found]))
+
+
+def spread(found: list[dict[str, Any]], answer: str) -> str:
+    """Of P@1 over the seeds."""
+    values = [cell[answer]["P"][0] for cell in found]
+    return f"\u00a0±\u00a0{np.std(values, ddof=1):.2f}" if len(found) > 1 else ""
 
 
 def report(args: argparse.Namespace) -> None:
-    heads = ("P@1 / 3 / 5 (± of P@1)", "PSP@1 / 3 / 5", "macro-F1@5", "rare recall@5")
+    shown = (("P", 0), ("P", 1), ("P", 2), ("PSP", 0), ("PSP", 2), ("macro", 0), ("rare", 0))
+    heads = "P@1 | P@3 | P@5 | PSP@1 | PSP@5 | macro F1 | rare | outputs | weights | s"
     for name in args.data:
-        print(f"\n### {name}\n")
-        print("| model | " + " | ".join(heads) + " | outputs | parameters | seconds | seeds |")
-        print("|---|" + "---:|" * (len(heads) + 4))
+        print(f"\n### {name}\n\n| model | {heads} |\n|---|" + "---:|" * (len(shown) + 3))
         for title, kind, answer in ROWS:
             found = cells(name, kind)
-            if found:
-                parameters = np.mean([cell["parameters"] for cell in found]) / 1e6
-                timed = cells(name, TIMED.get(kind, kind)) or found
-                seconds = np.min([cell["seconds"] for cell in timed])
-                quality = " | ".join(
-                    mean(found, answer, measure, spread=measure == "P")
-                    for measure in ("P", "PSP", "macro", "rare")
-                )
-                print(
-                    f"| {title} | {quality} | {found[0]['outputs']:,} | "
-                    f"{parameters:.2f} M | {seconds:.1f} | {len(found)} |"
-                )
+            if not found:
+                continue
+            weights = np.mean([cell["parameters"] for cell in found]) / 1e6
+            timed = cells(name, TIMED.get(kind, kind)) or found
+            seconds = np.min([cell["seconds"] for cell in timed])
+            values = [f"{mean(found, answer, *which):.1f}" for which in shown]
+            values[0] = f"{mean(found, answer, 'P'):.2f}" + spread(found, answer)
+            sizes = f"{found[0]['outputs']:,} | {weights:.2f}\u00a0M | {seconds:.1f}"
+            seeds = "" if len(found) == 3 else f" (seeds: {len(found)})"
+            print(f"| {title}{seeds} | {' | '.join(values)} | {sizes} |")
     if args.plot:
         plot(args.data, args.plot)
 
