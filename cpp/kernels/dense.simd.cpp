@@ -1,5 +1,7 @@
 #include "kernels/dense.h"
 
+#include "kernels/vector_register.h"
+
 namespace lt::LT_ISA {
 
 namespace {
@@ -20,16 +22,9 @@ float dot(const float* a, const float* b, int64_t n) {
   return total;
 }
 
-// One register of this instruction set, and as many rows of `a` as leave eight sums in registers.
-#if defined(__AVX512F__)
-constexpr int kLanes = 16, kTile = 8;
-#elif defined(__AVX2__)
-constexpr int kLanes = 8, kTile = 4;
-#else
-constexpr int kLanes = 4, kTile = 2;
-#endif
+// As many rows of `a` as leave eight sums in registers.
+constexpr int kTile = kLanes / 2;
 constexpr int kParts = 16 / kLanes;
-typedef float Register __attribute__((vector_size(4 * kLanes), aligned(4)));
 
 template <int n>
 inline void dot_tile(const float* a, const float* block, int64_t d, float* out) {

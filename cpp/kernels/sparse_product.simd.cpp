@@ -1,18 +1,12 @@
 #include "kernels/sparse_product.h"
 
+#include "kernels/vector_register.h"
+
 namespace lt::LT_ISA {
 
 namespace {
 
-// One register of this instruction set, and as many of them as leave room for the row that is added.
-#if defined(__AVX512F__)
-constexpr int kLanes = 16, kTile = 8;
-#elif defined(__AVX2__)
-constexpr int kLanes = 8, kTile = 8;
-#else
-constexpr int kLanes = 4, kTile = 8;
-#endif
-typedef float Register __attribute__((vector_size(4 * kLanes), aligned(4)));
+constexpr int kTile = 8;  // registers of sums, with room for the row that is added
 
 // Columns [j, j + n * kLanes) of the result, whose sums stay in registers while the entries go by.
 template <int n>

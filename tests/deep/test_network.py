@@ -315,6 +315,9 @@ def test_refusals(data: Any) -> None:
     ):
         with pytest.raises(kind):
             small(**params).fit(X, Y)
+    codes = small(epochs=1).fit_targets(X, np.ones((X.shape[0], Y.shape[1])))
+    with pytest.raises(TypeError, match="cannot be tuned on labels"):
+        codes.fine_tuned(X, Y)
     with pytest.raises(ValueError, match="for a regression"):
         small(loss="softmax").fit_targets(X, np.ones((X.shape[0], 2)))
     with pytest.raises(ValueError, match="finite"):

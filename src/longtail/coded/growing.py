@@ -15,6 +15,7 @@ import numpy as np
 from longtail._validation import as_features, as_k, as_labels
 from longtail.data.vocabulary import Vocabulary
 from longtail.deep import Network
+from longtail.deep.network import one_label_each
 
 __all__ = ["CHUNK", "GrowingBuckets"]
 
@@ -112,7 +113,7 @@ class GrowingBuckets:
             targets = model.code_.encode_repetition(Y, r)
             tuned[r] = network.fine_tuned(model._features(X, r), targets, epochs=epochs)
         model.repetitions_ = tuned
-        model.one_label_ = model.one_label_ and bool((np.diff(Y.indptr) == 1).all())
+        model.one_label_ = model.one_label_ and one_label_each(Y)
         return self
 
 

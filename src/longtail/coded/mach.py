@@ -19,13 +19,13 @@ from longtail.coded.repetitions import (
     for_repetition,
     hashed,
     numbers,
-    one_label_each,
     seeds,
 )
 from longtail.codes import HashCode
 from longtail.data.label_filter import LabelFilter
 from longtail.data.topk import TopK
 from longtail.deep import Network
+from longtail.deep.network import one_label_each
 from longtail.exceptions import ModelFormatError
 
 __all__ = ["MACH"]

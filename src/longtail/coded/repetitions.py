@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from longtail._native import core
 
-__all__ = ["fit_repetition", "for_repetition", "hashed", "numbers", "one_label_each", "seeds"]
+__all__ = ["fit_repetition", "for_repetition", "hashed", "numbers", "seeds"]
 
 
 def numbers(repetitions: Iterable[int] | None, count: int) -> list[int]:
@@ -56,7 +56,3 @@ def hashed(X: Any, width: int | None, seed: int, threads: int) -> Any:
     out = sp.csr_matrix(arrays, shape=(X.shape[0], int(width)))
     out.sum_duplicates()
     return out
-
-
-def one_label_each(Y: sp.csr_matrix) -> bool:
-    return bool((np.diff(Y.indptr) == 1).all() and (Y.data == 1).all())

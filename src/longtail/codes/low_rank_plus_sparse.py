@@ -33,8 +33,7 @@ def project(
     Z' is never farther from A than Z: ``|A - QCQ^T|^2 = |A - QBQ^T|^2 + |B - C|^2`` for any C,
     Z' takes the C nearest to B among those of rank c without negative eigenvalues, and one of
     these is ``C = Q^T ZZ^T Q``, which is Z itself, since Q contains its columns. This holds for any
-    p; more powers only bring Z' nearer to the exact answer. From the Z of the step before, two gave
-    the objective of ``NeighborCode`` on Bibtex to four digits of that of exact steps, ten of them.
+    p; more powers only bring Z' nearer to the exact answer.
 
     Work: ``p + 1`` products of S with c + 10 columns, and ``O(n (p c)^2)`` in dense products. If
     the subspace has no fewer dimensions than the whole, that is taken, and the answer is exact.
@@ -86,7 +85,7 @@ def _without(block: np.ndarray, bases: list[np.ndarray]) -> np.ndarray:
 def _orthonormal(block: np.ndarray) -> np.ndarray:
     """An orthonormal basis of the columns, of fewer where they depend on each other.
 
-    Through the eigenvectors of the Gram matrix, in double precision: six times as fast as a QR.
+    Through the eigenvectors of the Gram matrix, in double precision: products instead of a QR.
     """
     double = block.astype(np.float64)
     gram = double.T @ double

@@ -20,10 +20,15 @@ from longtail.deep.plan import plan_of
 from longtail.exceptions import MissingDependencyError, ModelFormatError
 from longtail.features.unit_rows import unit_rows
 
-__all__ = ["Network"]
+__all__ = ["Network", "one_label_each"]
 
 LOSSES = ("auto", "sigmoid", "softmax")
 ERRORS = ("auto", "squared", "length")  # of fit_targets
+
+
+def one_label_each(Y: sp.csr_matrix) -> bool:
+    """Every row has exactly one label, with the value 1."""
+    return bool((np.diff(Y.indptr) == 1).all() and (Y.data == 1).all())
 
 
 class Network(ProbabilityRanker):
@@ -136,8 +141,7 @@ class Network(ProbabilityRanker):
         if loss not in LOSSES:
             raise ValueError(f"loss must be one of {', '.join(LOSSES)}, got {loss!r}")
         if loss == "auto":
-            single = (np.diff(Y.indptr) == 1).all() and (Y.data == 1).all()
-            loss = "softmax" if single else "sigmoid"
+            loss = "softmax" if one_label_each(Y) else "sigmoid"
         self._train(X, Y, loss, as_seed(self.random_state), None, self.epochs)
         self.loss_ = loss
 
@@ -172,6 +176,8 @@ class Network(ProbabilityRanker):
         and without a validation split.
         """
         self._check_fitted()
+        if self.loss_ not in LOSSES:
+            raise TypeError("a network that was fitted to targets cannot be tuned on labels")
         X = as_features(X, n_features=self.n_features_in_)
         Y = as_labels(Y, n_rows=X.shape[0], n_labels=self.n_labels_)
         out = Network(**self.get_params(deep=False))
@@ -210,6 +216,7 @@ class Network(ProbabilityRanker):
                 now = Network(**self.get_params(deep=False))
                 now._take(weights, [], epoch)
                 now.n_features_in_, now.n_labels_ = X.shape[1], targets.shape[1]
+                now.loss_ = loss
                 look(epoch, seconds, now)
 
         found = train(X, targets, plan, start=start, after_epoch=hook)

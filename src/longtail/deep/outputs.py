@@ -8,7 +8,7 @@ another program uses, take many times as long as one alone.
 
 On a GPU chunks are wide, since every kernel launch costs as much as a small product, and but for a
 narrow last one they are multiples of ``ALIGNED``: rows that do not begin at multiples of 16 bytes
-are multiplied by kernels that take five times as long.
+are multiplied by other kernels, several times as slow.
 """
 
 from __future__ import annotations
