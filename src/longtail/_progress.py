@@ -10,7 +10,7 @@ __all__ = ["Progress"]
 
 
 class Progress:
-    """Called as ``progress(done, total)``; draws at most ten times a second, after the first one.
+    """Called as ``progress(done, total, told)``; draws at most ten times a second, after the first one.
 
     Nothing is shown for work shorter than a second, nor when standard error is no terminal. With
     ``stop``, a call after it was set raises KeyboardInterrupt: signals reach the main thread only,
@@ -27,7 +27,7 @@ class Progress:
     def __enter__(self) -> Progress:
         return self
 
-    def __call__(self, done: int, total: int) -> None:
+    def __call__(self, done: int, total: int, told: str = "") -> None:
         if self.stop is not None and self.stop.is_set():
             raise KeyboardInterrupt
         now = time.monotonic()
@@ -37,6 +37,7 @@ class Progress:
         share = min(done / total, 1.0)
         left = (now - self.began) * (1 - share) / share if share > 0 else 0.0
         line = f"{self.what}  {share:4.0%}  {int(left // 60)}:{int(left % 60):02d} left"
+        line += f"  {told}" if told else ""
         print(f"\r\x1b[K{line}", end="", file=sys.stderr, flush=True)
 
     def __exit__(self, *exc: object) -> None:

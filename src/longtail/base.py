@@ -153,34 +153,44 @@ class Estimator:
 class Ranker(Estimator):
     """An estimator that ranks labels.
 
-    Subclasses implement ``_fit(X, Y)`` and ``_predict_topk(X, k)``, whose arguments are canonical
-    (see ``longtail._validation``) and 1 <= k <= ``n_labels_``; ``_fit`` sets its attributes last,
-    so that an interrupted ``fit`` leaves the estimator as it was. ``_predict_allowed`` is the
-    search under a label filter; one that looks inside the model is quicker than the one here.
+    Subclasses implement ``_fit(X, Y, **options)`` and ``_predict_topk(X, k)``, whose arguments are
+    canonical (see ``longtail._validation``) and 1 <= k <= ``n_labels_``; ``_fit`` sets its
+    attributes last, so that an interrupted ``fit`` leaves the estimator as it was. A subclass whose
+    ``fit`` takes options passes them on to this one. ``_predict_allowed`` is the search under a
+    label filter; one that looks inside the model is quicker than the one here. ``_rows`` is the
+    door for inputs: features here, texts for the rankers of ``longtail.text``.
 
     After ``fit``: ``n_features_in_``, ``n_labels_``.
     """
 
+    reads_texts: ClassVar[bool] = False
     n_features_in_: int
     n_labels_: int
     label_names_: Vocabulary | None = None
 
-    def fit(self: SomeRanker, X: Any, Y: Any) -> SomeRanker:
+    def fit(self: SomeRanker, X: Any, Y: Any, **options: Any) -> SomeRanker:
         """Learns from features ``X`` (n, d) and labels ``Y`` (n, L).
 
         ``X`` may be any SciPy sparse matrix, array or data frame; ``Y`` an indicator matrix of any
         of these kinds, or one list of label ids per row.
         """
-        X = as_features(X)
+        X = self._rows(X, fitted=False)
         Y = as_labels(Y, n_rows=X.shape[0])
         if X.shape[0] == 0:
             raise ValueError("X has no rows: nothing to learn from")
         if Y.shape[1] == 0:
             raise ValueError("Y has no labels: nothing to learn")
-        self._fit(X, Y)
+        self._fit(X, Y, **options)
         self._forget()
-        self.n_features_in_, self.n_labels_ = int(X.shape[1]), int(Y.shape[1])
+        self._set_sizes(X, Y)
         return self
+
+    def _rows(self, X: Any, *, fitted: bool = True) -> Any:
+        """Return inputs in canonical form; those of a fitted ranker must fit it."""
+        return as_features(X, n_features=self.n_features_in_ if fitted else None)
+
+    def _set_sizes(self, X: Any, Y: Any) -> None:
+        self.n_features_in_, self.n_labels_ = int(X.shape[1]), int(Y.shape[1])
 
     def _forget(self) -> None:
         """Drops what belongs to an earlier ``fit`` and is not learned by this one."""
@@ -212,7 +222,7 @@ class Ranker(Estimator):
         """
         self._check_fitted()
         k = as_k(k)
-        X = as_features(X, n_features=self.n_features_in_)
+        X = self._rows(X)
         most = min(k, self.n_labels_)
         labels = LabelFilter.of(
             include,
@@ -277,7 +287,7 @@ class Ranker(Estimator):
         Y.resize(len(top), width)
         return float(chosen.multiply(Y).sum() / (len(top) * k))
 
-    def _fit(self, X: Any, Y: Any) -> None:
+    def _fit(self, X: Any, Y: Any, **options: Any) -> None:
         raise NotImplementedError
 
     def _predict_topk(self, X: Any, k: int) -> TopK:

@@ -9,7 +9,7 @@ import numpy as np
 
 from longtail import persist
 from longtail._native import core, csr_args, n_threads
-from longtail._validation import as_features, as_k, as_labels
+from longtail._validation import as_k, as_labels
 from longtail.base import Ranker
 from longtail.calibrate.calibrator import Calibrator
 from longtail.calibrate.choose import METHODS, choose
@@ -70,7 +70,7 @@ class ProbabilityRanker(Ranker):
         """
         self._check_fitted()
         k = min(as_k(k), self.n_labels_)
-        X = as_features(X, n_features=self.n_features_in_)
+        X = self._rows(X)
         Y = as_labels(Y, n_rows=X.shape[0], n_labels=self.n_labels_)
         if folds is not None:
             top = cross_fit(self, X, Y, k, folds, random_state, **fit_options)

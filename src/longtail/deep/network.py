@@ -16,18 +16,19 @@ from longtail.calibrate.ranker import ProbabilityRanker
 from longtail.codes.products import PackedRows, times_dense
 from longtail.data.label_filter import LabelFilter
 from longtail.data.topk import TopK
-from longtail.deep.plan import plan_of
 from longtail.exceptions import MissingDependencyError, ModelFormatError
 from longtail.features.unit_rows import unit_rows
+from longtail.linear.missing_labels import fitted_propensity, put_parameter, take_parameter
 
 __all__ = ["Network", "one_label_each"]
 
-LOSSES = ("auto", "sigmoid", "softmax")
+LOSSES = ("auto", "sigmoid", "softmax", "squared_hinge", "hinge", "squared_error")
 ERRORS = ("auto", "squared", "length")  # of fit_targets
+Hook = Callable[[int, float, "Network"], None]
 
 
 def one_label_each(Y: sp.csr_matrix) -> bool:
-    """Every row has exactly one label, with the value 1."""
+    """Whether every row has exactly one label, with the value 1."""
     return bool((np.diff(Y.indptr) == 1).all() and (Y.data == 1).all())
 
 
@@ -39,15 +40,16 @@ class Network(ProbabilityRanker):
     training needs torch, answering does not.
 
     Losses are summed over outputs and averaged over the rows of a batch
-    (``longtail.deep.step`` has the formulas); the optimiser is Adam, lazy in the first layer.
+    (``longtail.deep.objectives`` has the formulas); the optimiser is Adam, lazy in the first layer.
     A share of the rows, ``validation``, is kept from training, and the epoch with the best mean of
     precision at 1, 3 and 5 on them is what remains (of the smallest error, for regression).
 
     Parameters
     ----------
     hidden : width of the hidden layer
-    loss : "sigmoid" (binary cross-entropy of every label), "softmax" (cross-entropy with the labels
-        of a row as a distribution), "auto": softmax where every row has exactly one label; for
+    loss : "sigmoid" (binary cross-entropy of every label), "squared_hinge", "hinge" or
+        "squared_error" of every label, "softmax" (cross-entropy with the labels of a row as a
+        distribution), "auto": softmax where every row has exactly one label, else sigmoid; for
         ``fit_targets`` see there
     epochs, patience : the most epochs; stop earlier after so many without improvement
     batch_size, learning_rate, weight_decay : of Adam; the rate falls linearly to zero over the
@@ -56,7 +58,10 @@ class Network(ProbabilityRanker):
     validation : share of the rows for early stopping; 0 trains all epochs on all rows
     keep : prune to this many weights of the two layers (biases not counted) by magnitude; None for
         all. ``schedule`` "gradual" or "one_shot", after ``warmup`` epochs. Storage stays dense
-    device : "cpu", "cuda", "cuda:1", …
+    missing_labels : a propensity model or propensities (L,), where some labels were never recorded
+    correction : what is done about it: a name of ``longtail.deep.objectives.weighting``; "auto" is
+        the convex surrogate, or "pal-n" for a softmax
+    device : "cpu", "cuda", "cuda:1", …, "mps", or "auto" for the best there is
     precision : "float32", "bfloat16" (products only, and not on a CPU), "auto": bfloat16 on a GPU
     checkpoint : a directory; training saves itself there after every epoch, and goes on from there
         when it is started again with the same data and parameters
@@ -98,6 +103,8 @@ class Network(ProbabilityRanker):
         keep: int | None = None,
         schedule: str = "gradual",
         warmup: int = 1,
+        missing_labels: Any = None,
+        correction: str = "auto",
         device: str = "cpu",
         precision: str = "auto",
         checkpoint: str | None = None,
@@ -117,6 +124,8 @@ class Network(ProbabilityRanker):
         self.keep = keep
         self.schedule = schedule
         self.warmup = warmup
+        self.missing_labels = missing_labels
+        self.correction = correction
         self.device = device
         self.precision = precision
         self.checkpoint = checkpoint
@@ -124,29 +133,24 @@ class Network(ProbabilityRanker):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, Y: Any, *, after_epoch: Callable[..., None] | None = None) -> Any:
-        """Learns from features ``X`` (n, d) and labels ``Y`` (n, L).
+    def fit(self, X: Any, Y: Any, *, after_epoch: Hook | None = None) -> Any:
+        """Learn from features ``X`` (n, d) and labels ``Y`` (n, L).
 
         ``after_epoch(epoch, seconds, network)`` is called with the network as it is after every
         epoch, for curves; the time it takes is not counted.
         """
-        self._after_epoch = after_epoch
-        try:
-            return super().fit(X, Y)
-        finally:
-            del self._after_epoch
+        return super().fit(X, Y, after_epoch=after_epoch)
 
-    def _fit(self, X: Any, Y: Any) -> None:
+    def _fit(self, X: Any, Y: Any, *, after_epoch: Hook | None = None) -> None:
         loss = self.loss
         if loss not in LOSSES:
             raise ValueError(f"loss must be one of {', '.join(LOSSES)}, got {loss!r}")
         if loss == "auto":
             loss = "softmax" if one_label_each(Y) else "sigmoid"
-        self._train(X, Y, loss, as_seed(self.random_state), None, self.epochs)
-        self.loss_ = loss
+        self._train(X, Y, loss, after_epoch=after_epoch)
 
-    def fit_targets(self, X: Any, T: Any, *, after_epoch: Any = None) -> Network:
-        """Learns targets ``T`` (n, c); ``decision_function`` predicts them.
+    def fit_targets(self, X: Any, T: Any, *, after_epoch: Hook | None = None) -> Network:
+        """Learn targets ``T`` (n, c); ``decision_function`` predicts them.
 
         The loss of a row is ``1/2 |z - t|^2`` ("auto" and "squared") or ``|z - t|`` ("length"):
         then rows that are far off pull no harder than others.
@@ -155,25 +159,23 @@ class Network(ProbabilityRanker):
             raise ValueError(
                 f"loss must be one of {', '.join(ERRORS)} for a regression, got {self.loss!r}"
             )
+        if self.missing_labels is not None:
+            raise ValueError("missing_labels is for labels, not for the targets of a regression")
         X = as_features(X)
         T = np.ascontiguousarray(T, dtype=np.float32)
         if T.ndim != 2 or len(T) != X.shape[0] or not T.size:
             raise ValueError(f"targets must have the shape ({X.shape[0]}, c), got {T.shape}")
         if not np.isfinite(T).all():
             raise ValueError("targets must be finite")
-        self._after_epoch = after_epoch
-        try:
-            loss = "squared" if self.loss == "auto" else self.loss
-            self._train(X, T, loss, as_seed(self.random_state), None, self.epochs)
-        finally:
-            del self._after_epoch
-        self.loss_ = loss
+        loss = "squared" if self.loss == "auto" else self.loss
+        self._train(X, T, loss, after_epoch=after_epoch)
+        self._forget()
         self.n_features_in_, self.n_labels_ = int(X.shape[1]), int(T.shape[1])
         return self
 
     def fine_tuned(self, X: Any, Y: Any, *, epochs: int = 1) -> Network:
-        """A copy trained for some more epochs on ``X`` and ``Y``, at a tenth of the learning rate
-        and without a validation split.
+        """Return a copy trained for some more epochs on ``X`` and ``Y``, at a tenth of the learning
+        rate and without a validation split.
         """
         self._check_fitted()
         if self.loss_ not in LOSSES:
@@ -181,60 +183,88 @@ class Network(ProbabilityRanker):
         X = as_features(X, n_features=self.n_features_in_)
         Y = as_labels(Y, n_rows=X.shape[0], n_labels=self.n_labels_)
         out = Network(**self.get_params(deep=False))
-        out._after_epoch = None
-        start = {
-            "w1": self.input_weights_,
-            "b1": self.input_bias_,
-            "w2": self.output_weights_,
-            "b2": self.output_bias_,
-        }
-        out._train(X, Y, self.loss_, as_seed(self.random_state), start, as_k(epochs, "epochs"))
-        del out._after_epoch
-        out.loss_ = self.loss_
+        start = (self.input_weights_, self.input_bias_, self.output_weights_, self.output_bias_)
+        out._train(X, Y, self.loss_, start=start, epochs=as_k(epochs, "epochs"))
         out.n_features_in_, out.n_labels_ = self.n_features_in_, self.n_labels_
         return out
 
-    def _train(self, X: Any, targets: Any, loss: str, seed: int, start: Any, epochs: int) -> None:
-        plan = plan_of(self, loss, seed, epochs)
+    def _train(
+        self,
+        X: Any,
+        targets: Any,
+        loss: str,
+        *,
+        after_epoch: Hook | None = None,
+        start: tuple[np.ndarray, ...] | None = None,
+        epochs: int | None = None,
+    ) -> None:
+        """Learn from canonical rows; from the arrays ``start`` on, where given."""
+        as_k(self.hidden, "hidden")
         try:
-            from longtail.deep.trainer import require_device, train
+            from longtail.deep.perceptron import train_perceptron
+            from longtail.deep.training.plan import Plan
         except ModuleNotFoundError as error:
             if error.name != "torch":
                 raise
             raise MissingDependencyError("torch", "deep", "training a network") from error
-        require_device(self.device)
+        plan = Plan.of(self, seed=as_seed(self.random_state))
         if start is not None:
             rate = plan.learning_rate / 10
-            plan = replace(plan, validation=0.0, checkpoint=None, learning_rate=rate)
+            plan = replace(
+                plan, epochs=epochs, validation=0.0, checkpoint=None, learning_rate=rate
+            )
+        propensity = None
+        if self.missing_labels is not None:
+            propensity = fitted_propensity(self.missing_labels, targets)
         X = X if sp.issparse(X) else sp.csr_matrix(X)
         if self.normalize:
             X = unit_rows(X, plan.threads)
-        look, hook = self._after_epoch, None
-        if look is not None:
+        look: Any = None
+        if after_epoch is not None:
 
-            def hook(epoch: int, seconds: float, weights: dict[str, np.ndarray]) -> None:
+            def look(epoch: int, seconds: float, arrays: tuple[np.ndarray, ...]) -> None:
                 now = Network(**self.get_params(deep=False))
-                now._take(weights, [], epoch)
+                now._take(arrays, [], epoch, loss)
                 now.n_features_in_, now.n_labels_ = X.shape[1], targets.shape[1]
-                now.loss_ = loss
-                look(epoch, seconds, now)
+                after_epoch(epoch, seconds, now)
 
-        found = train(X, targets, plan, start=start, after_epoch=hook)
-        self._take(found.weights, found.history, found.best_epoch)
+        arrays, outcome = train_perceptron(
+            X,
+            targets,
+            plan,
+            hidden=int(self.hidden),
+            loss=loss,
+            correction=self.correction,
+            propensity=propensity,
+            start=start,
+            after_epoch=look,
+        )
+        self._take(arrays, outcome.history, outcome.best_epoch, loss)
 
     def _take(
-        self, weights: dict[str, np.ndarray], history: list[dict[str, Any]], best_epoch: int
+        self,
+        arrays: tuple[np.ndarray, ...],
+        history: list[dict[str, Any]],
+        best_epoch: int,
+        loss: str,
     ) -> None:
         self.__dict__.pop("_packed_outputs", None)
-        self.input_weights_, self.input_bias_ = weights["w1"], weights["b1"]
-        self.output_weights_, self.output_bias_ = weights["w2"], weights["b2"]
-        self.history_, self.best_epoch_ = history, best_epoch
+        self.input_weights_, self.input_bias_, self.output_weights_, self.output_bias_ = arrays
+        self.history_, self.best_epoch_, self.loss_ = history, best_epoch, loss
 
     @property
     def n_parameters_(self) -> int:
         """Weights and biases that are not zero."""
         arrays = (self.input_weights_, self.input_bias_, self.output_weights_, self.output_bias_)
         return int(sum(np.count_nonzero(array) for array in arrays))
+
+    @property
+    def link_(self) -> str:
+        """How a score becomes the value of an output: "sigmoid", "softmax", "hinge" or
+        "identity".
+        """
+        links = {"sigmoid": "sigmoid", "softmax": "softmax", "squared_hinge": "hinge"}
+        return "hinge" if self.loss_ == "hinge" else links.get(self.loss_, "identity")
 
     def _hidden(self, X: Any, threads: int) -> np.ndarray:
         X = unit_rows(X, threads) if self.normalize else X
@@ -258,7 +288,7 @@ class Network(ProbabilityRanker):
         return TopK._trusted(ids, scores, self.n_labels_)
 
     def _predict_allowed(self, X: Any, k: int, labels: LabelFilter) -> TopK:
-        """Looks at the output weights of the allowed labels alone."""
+        """Look at the output weights of the allowed labels alone."""
         threads = n_threads(self.n_jobs)
 
         def search(rows: slice, ids: np.ndarray, wanted: int) -> TopK:
@@ -271,7 +301,7 @@ class Network(ProbabilityRanker):
         return labels.best(k, search)
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """All outputs, (n, L) float32. For few outputs or few rows."""
+        """Return all outputs, (n, L) float32. For few outputs or few rows."""
         self._check_fitted()
         X = as_features(X, n_features=self.n_features_in_)
         threads = n_threads(self.n_jobs)
@@ -280,6 +310,7 @@ class Network(ProbabilityRanker):
 
     def _get_state(self) -> persist.State:
         state = super()._get_state()
+        put_parameter(state)
         state.arrays.update(
             input_weights=self.input_weights_,
             input_bias=self.input_bias_,
@@ -297,16 +328,17 @@ class Network(ProbabilityRanker):
 
     def _set_state(self, state: persist.State) -> None:
         super()._set_state(state)
+        self.missing_labels = take_parameter(state)
         d, L = self.n_features_in_, self.n_labels_
         w1 = state.array("input_weights", np.float32, (d, None))
         h = w1.shape[1]
-        weights = {
-            "w1": w1,
-            "b1": state.array("input_bias", np.float32, (h,)),
-            "w2": state.array("output_weights", np.float32, (L, h)),
-            "b2": state.array("output_bias", np.float32, (L,)),
-        }
-        self._take(weights, list(state.meta.get("history", [])), state.count("best_epoch"))
-        self.loss_ = str(state.meta.get("loss", self._usual_loss()))
-        if self.loss_ not in LOSSES[1:] + ERRORS[1:]:
-            raise ModelFormatError(f"a network has no loss {self.loss_!r}")
+        arrays = (
+            w1,
+            state.array("input_bias", np.float32, (h,)),
+            state.array("output_weights", np.float32, (L, h)),
+            state.array("output_bias", np.float32, (L,)),
+        )
+        loss = str(state.meta.get("loss", self._usual_loss()))
+        if loss not in LOSSES[1:] + ERRORS[1:]:
+            raise ModelFormatError(f"a network has no loss {loss!r}")
+        self._take(arrays, list(state.meta.get("history", [])), state.count("best_epoch"), loss)

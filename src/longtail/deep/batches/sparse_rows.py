@@ -25,7 +25,8 @@ class Batch:
     ``columns`` and ``values`` (nnz,), ``offsets`` (b,) where each row begins. ``by_column``: the
     same entries sorted by column, as their ``columns``, ``rows`` (the position in the batch) and
     ``values``. ``unique`` (u,) and ``firsts`` (u,): the columns that occur, and where the entries
-    of each begin in that order.
+    of each begin in that order. ``extra`` (nnz,): a second value of every entry, in the order of
+    columns, where the matrix has one.
     """
 
     columns: torch.Tensor
@@ -34,6 +35,7 @@ class Batch:
     by_column: tuple[torch.Tensor, torch.Tensor, torch.Tensor]
     unique: torch.Tensor
     firsts: torch.Tensor
+    extra: torch.Tensor | None = None
 
     def __len__(self) -> int:
         return len(self.offsets)
@@ -80,9 +82,9 @@ def _sum_rows(
 
 
 class SparseRows:
-    """A CSR matrix on a device."""
+    """A CSR matrix on a device; ``extra`` (nnz,) is a second value of every entry."""
 
-    def __init__(self, matrix: Any, device: torch.device) -> None:
+    def __init__(self, matrix: Any, device: torch.device, extra: np.ndarray | None = None) -> None:
         matrix = sp.csr_matrix(matrix)
 
         def to(array: np.ndarray, dtype: Any) -> torch.Tensor:
@@ -92,6 +94,18 @@ class SparseRows:
         self.indptr = to(matrix.indptr, np.int64)
         self.columns = to(matrix.indices, np.int64)
         self.values = to(matrix.data, np.float32)
+        self.extra = None if extra is None else to(extra, np.float32)
+
+    def __len__(self) -> int:
+        return len(self.indptr) - 1
+
+    def arranged(self, order: np.ndarray, batch_size: int, seed: list[int]) -> np.ndarray:
+        """Return the order as it is: rows of any length share a batch."""
+        return order
+
+    def by_length(self, rows: np.ndarray) -> np.ndarray:
+        """Return the rows in the order in which they are best encoded: as they are."""
+        return rows
 
     def take(self, rows: torch.Tensor) -> Batch:
         """The rows with these numbers, in this order."""
@@ -125,6 +139,7 @@ class SparseRows:
         unique, counts = torch.unique_consecutive(keys, return_counts=True)
         unique_batch = unique // self.width
         by_column = (columns[order], (row - batch * batch_size)[order], values[order])
+        extra = None if self.extra is None else self.extra[position][order]
 
         n_batches = max(1, -(-n // batch_size))
         number = torch.arange(n_batches + 1, device=device)
@@ -144,4 +159,5 @@ class SparseRows:
                 (by_column[0][entry], by_column[1][entry], by_column[2][entry]),
                 unique[column],
                 firsts[column],
+                None if extra is None else extra[entry],
             )

@@ -1,0 +1,18 @@
+"""Output layers: from vectors (b, e) to labels.
+
+A layer owns its weights, their precision and the state of their optimiser:
+
+- ``step(h, targets, objective, rate)`` updates it on one batch and returns the loss, where asked
+  for, and the gradient of h, taken from the weights before they change;
+- ``top(h, k)`` returns the k best labels of every row;
+- ``arrays()`` and ``load(arrays)`` are its state, for checkpoints and for the model.
+
+None of them holds (b, L) numbers. ``full`` has a row of weights for every label and looks at all of
+them in every step, ``pool`` at those that a batch names. The order of chunks and the seed are part
+of the contract: the same bits on a CPU for any number of threads.
+"""
+
+from longtail.deep.outputs.full import Full
+from longtail.deep.outputs.pool import Pool, PoolTargets
+
+__all__ = ["Full", "Pool", "PoolTargets"]

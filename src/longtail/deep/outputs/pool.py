@@ -1,0 +1,81 @@
+"""``Pool``: a batch names the labels it looks at.
+
+Either one list for all of its rows (labels of the batch, mined negatives) or one list per row (a
+shortlist from a tree). Only the rows of weights that it names are read, get a gradient and are
+updated; weights and moments of the others stay as they are (sparse Adam). A dense Adam, whose
+momentum moves every row in every step, would behave differently.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from longtail.deep.adam import Adam
+from longtail.deep.objectives.objective import Objective
+from longtail.deep.outputs.layer import Layer
+
+__all__ = ["Pool", "PoolTargets"]
+
+
+@dataclass
+class PoolTargets:
+    """``labels``: ids (s,) for all rows of a batch, or (b, s) per row, padded with -1; ``targets``
+    (b, s) in [0, 1]; ``weights`` (b, s): what an entry costs, None for 1.
+    """
+
+    labels: torch.Tensor
+    targets: torch.Tensor
+    weights: torch.Tensor | None = None
+
+    def __len__(self) -> int:
+        return len(self.targets)
+
+    @property
+    def present(self) -> torch.Tensor:
+        """Mask (b, s) of the entries that are labels."""
+        return (self.labels >= 0).expand(self.targets.shape)
+
+
+class Pool(Layer):
+    """Some labels, with or without a bias."""
+
+    def pool_scores(self, h: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        """Return the scores of ``labels``, (s,) or (b, s), shape (b, s)."""
+        at = labels.clamp(min=0)
+        rows = self.weights.values[at]
+        z = h @ rows.T if labels.ndim == 1 else torch.bmm(rows, h[:, :, None])[:, :, 0]
+        return z if self.bias is None else z + self.bias.values[at]
+
+    @torch.no_grad()
+    def step(
+        self,
+        h: torch.Tensor,
+        targets: PoolTargets,
+        objective: Objective,
+        rate: float,
+        *,
+        want_loss: bool = False,
+    ) -> tuple[torch.Tensor | None, torch.Tensor]:
+        self.steps += 1
+        labels, adam = targets.labels, Adam(rate, self.weight_decay)
+        z = self.pool_scores(h, labels)
+        loss, g = objective.on_pool(z, targets.targets, targets.weights, targets.present)
+        at = labels.clamp(min=0)
+        rows = self.weights.values[at]
+        if labels.ndim == 1:
+            gradient_h, each, sums = g @ rows, g.T @ h, g.sum(0)
+        else:
+            gradient_h = torch.bmm(g[:, None], rows)[:, 0]
+            each, sums = (g[:, :, None] * h[:, None]).flatten(0, 1), g.flatten()
+        real = labels.flatten() >= 0
+        touched, place = torch.unique(at.flatten()[real], return_inverse=True)
+        gradient = torch.zeros(len(touched), h.shape[1], device=h.device)
+        gradient.index_add_(0, place, each[real].float())
+        self.weights.update(gradient, adam, self.steps, rows=touched)
+        if self.bias is not None:
+            of_bias = torch.zeros(len(touched), device=h.device)
+            of_bias.index_add_(0, place, sums[real].float())
+            self.bias.update(of_bias, adam, self.steps, rows=touched)
+        return loss if want_loss else None, gradient_h

@@ -1,0 +1,110 @@
+"""Optimisers of encoders: Adam for dense gradients, or for some rows at a time."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import torch
+from torch import nn
+
+from longtail.deep.adam import Adam, AdamArray
+
+__all__ = ["EncoderOptimiser", "LazyAdam", "TorchAdamW", "optimiser_of"]
+
+
+class EncoderOptimiser(Protocol):
+    """What a trainer asks of the optimiser of an encoder."""
+
+    def step(self, rate: float) -> None:
+        """Change the weights by their gradients, and forget these."""
+
+    def arrays(self) -> dict[str, torch.Tensor]:
+        """Return the state by name, for a checkpoint."""
+
+    def load(self, arrays: dict[str, torch.Tensor], steps: int) -> None:
+        """Take over what ``arrays`` returned after so many steps."""
+
+
+def optimiser_of(encoder: nn.Module, weight_decay: float) -> EncoderOptimiser:
+    """Return the optimiser that fits the gradients of an encoder."""
+    if getattr(encoder, "sparse_gradients", False):
+        return LazyAdam(encoder, weight_decay)
+    return TorchAdamW(encoder, weight_decay)
+
+
+class LazyAdam:
+    """Adam that leaves the rows alone which a sparse gradient does not name. All weights decay."""
+
+    def __init__(self, encoder: nn.Module, weight_decay: float) -> None:
+        self.parameters = dict(encoder.named_parameters())
+        self.states = {n: AdamArray.starting(p.data) for n, p in self.parameters.items()}
+        self.weight_decay, self.steps = weight_decay, 0
+
+    def step(self, rate: float) -> None:
+        self.steps += 1
+        adam = Adam(rate, self.weight_decay)
+        for name, parameter in self.parameters.items():
+            gradient = parameter.grad
+            if gradient is None:
+                continue
+            rows = None
+            if gradient.is_sparse:
+                rows, gradient = gradient._indices()[0], gradient._values()
+            self.states[name].update(gradient, adam, self.steps, rows=rows)
+            parameter.grad = None
+
+    def arrays(self) -> dict[str, torch.Tensor]:
+        return {
+            f"{name}.{key}": array
+            for name, state in self.states.items()
+            for key, array in state.arrays().items()
+        }
+
+    def load(self, arrays: dict[str, torch.Tensor], steps: int) -> None:
+        for name, state in self.states.items():
+            prefix = f"{name}."
+            own = {k.removeprefix(prefix): a for k, a in arrays.items() if k.startswith(prefix)}
+            state.load(own)
+        self.steps = steps
+
+
+class TorchAdamW:
+    """torch's AdamW. Vectors (biases, norms) do not decay."""
+
+    def __init__(self, encoder: nn.Module, weight_decay: float) -> None:
+        self.names = [n for n, p in encoder.named_parameters() if p.requires_grad]
+        self.parameters = [p for p in encoder.parameters() if p.requires_grad]
+        groups = [
+            {"params": [p for p in self.parameters if p.ndim > 1], "weight_decay": weight_decay},
+            {"params": [p for p in self.parameters if p.ndim <= 1], "weight_decay": 0.0},
+        ]
+        groups = [group for group in groups if group["params"]]
+        fused = bool(self.parameters) and self.parameters[0].is_cuda
+        self.adam = torch.optim.AdamW(groups, lr=0.0, fused=fused or None) if groups else None
+
+    def step(self, rate: float) -> None:
+        if self.adam is None:  # a frozen encoder
+            return
+        for group in self.adam.param_groups:
+            group["lr"] = rate
+        self.adam.step()
+        self.adam.zero_grad(set_to_none=True)
+
+    def arrays(self) -> dict[str, torch.Tensor]:
+        out = {}
+        for name, parameter in zip(self.names, self.parameters, strict=True):
+            out[f"{name}.values"] = parameter.data
+            state = {} if self.adam is None else self.adam.state.get(parameter, {})
+            for key, value in state.items():
+                out[f"{name}.{key}"] = torch.as_tensor(value)
+        return out
+
+    def load(self, arrays: dict[str, torch.Tensor], steps: int) -> None:
+        for name, parameter in zip(self.names, self.parameters, strict=True):
+            parameter.data.copy_(arrays[f"{name}.values"])
+            for key in ("step", "exp_avg", "exp_avg_sq"):
+                if self.adam is None or f"{name}.{key}" not in arrays:
+                    continue
+                value = arrays[f"{name}.{key}"]
+                on = parameter.device if key != "step" or parameter.is_cuda else "cpu"
+                self.adam.state[parameter][key] = value.to(on)
