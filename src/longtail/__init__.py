@@ -34,7 +34,9 @@ _HOME = {
     "RichardsPropensity": "propensity",
     "Split": "data",
     "Tagger": "tagger",
+    "TextNetwork": "text",
     "Tfidf": "features",
+    "Tokens": "data",
     "Threshold": "decide",
     "TopK": "data",
     "TopKRule": "decide",
@@ -76,6 +78,7 @@ _ROOMS = {
     "report",
     "solvers",
     "tagger",
+    "text",
     "tree",
 }
 

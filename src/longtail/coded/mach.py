@@ -108,13 +108,11 @@ class MACH(GrowingBuckets, ProbabilityRanker):
         ``repetitions``: the numbers of those to train; None for all. A model with some of them
         answers with what it has. ``code``: a fitted ``HashCode`` to use, such as an injective one.
         """
-        self._wanted, self._given_code = repetitions, code
-        try:
-            return super().fit(X, Y)
-        finally:
-            del self._wanted, self._given_code
+        return super().fit(X, Y, repetitions=repetitions, code=code)
 
-    def _fit(self, X: Any, Y: Any) -> None:
+    def _fit(
+        self, X: Any, Y: Any, *, repetitions: Iterable[int] | None = None, code: Any = None
+    ) -> None:
         from joblib import Parallel, delayed
 
         threads = n_threads(self.n_jobs)
@@ -122,8 +120,8 @@ class MACH(GrowingBuckets, ProbabilityRanker):
         prototype = bucket_estimator(self.estimator)
         if self.hashed_features is not None:
             as_k(self.hashed_features, "hashed_features")
-        code = self._make_code(Y, seed)
-        wanted = numbers(self._wanted, code.n_repetitions_)
+        code = self._make_code(Y, seed, code)
+        wanted = numbers(repetitions, code.n_repetitions_)
         own_seeds = seeds(seed, 1, code.n_repetitions_)
         feature_seeds = seeds(seed, 2, code.n_repetitions_).astype(np.uint32)
         one_label = one_label_each(Y)
@@ -145,7 +143,7 @@ class MACH(GrowingBuckets, ProbabilityRanker):
         self.feature_width_, self.one_label_ = self.hashed_features, one_label
         self.repetitions_ = dict(zip(wanted, fitted, strict=True))
 
-    def _make_code(self, Y: Any, seed: int) -> HashCode:
+    def _make_code(self, Y: Any, seed: int, given: Any) -> HashCode:
         code = HashCode(
             n_buckets=self.n_buckets,
             n_repetitions=self.n_repetitions,
@@ -156,14 +154,14 @@ class MACH(GrowingBuckets, ProbabilityRanker):
             aggregation=self.aggregation,
         )
         code._check_params()
-        if self._given_code is None:
+        if given is None:
             return code.fit(Y.shape[1])
-        if not isinstance(self._given_code, HashCode):
-            raise TypeError(f"code must be a HashCode, got {self._given_code!r}")
-        self._given_code._check_fitted()
-        if self._given_code.n_labels_ != Y.shape[1]:
-            raise ValueError(f"the code has {self._given_code.n_labels_} labels, Y {Y.shape[1]}")
-        code._set(self._given_code.table_, self._given_code.seeds_, self._given_code.n_buckets_)
+        if not isinstance(given, HashCode):
+            raise TypeError(f"code must be a HashCode, got {given!r}")
+        given._check_fitted()
+        if given.n_labels_ != Y.shape[1]:
+            raise ValueError(f"the code has {given.n_labels_} labels, Y {Y.shape[1]}")
+        code._set(given.table_, given.seeds_, given.n_buckets_)
         return code
 
     def _check_aggregation(self, link: str, one_label: bool, n_buckets: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,8 @@ class Tokens:
     """Token ids of n texts: row i is ``ids[offsets[i]:offsets[i + 1]]``.
 
     ``offsets`` (n + 1,) int64 and ``ids`` int32 may be mapped from disk. ``n_truncated``: how many
-    texts were longer than the tokenizer was allowed to make them. Rows are taken with a slice, an
+    texts were longer than the tokenizer was allowed to make them. ``source``: the tokenizer, where
+    it is known. Rows are taken with a slice, an
     array of row numbers, or a mask, as from a matrix.
 
     >>> tokens = Tokens(np.array([0, 2, 5]), np.array([7, 8, 1, 2, 3]))
@@ -27,6 +28,7 @@ class Tokens:
     offsets: np.ndarray
     ids: np.ndarray
     n_truncated: int = 0
+    source: Any = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         offsets = np.asarray(self.offsets, dtype=np.int64)
@@ -70,14 +72,14 @@ class Tokens:
         if isinstance(rows, slice) and rows.step in (None, 1):
             begin, end, _ = rows.indices(len(self))
             at = self.offsets[begin : max(begin, end) + 1]
-            return Tokens(at - at[0], self.ids[at[0] : at[-1]])
+            return Tokens(at - at[0], self.ids[at[0] : at[-1]], source=self.source)
         numbers = np.arange(len(self))[rows]
         if numbers.ndim != 1:
             raise TypeError("take rows of tokens with a slice, an array of numbers or a mask")
         lengths = self.lengths[numbers]
         offsets = np.concatenate([[0], np.cumsum(lengths)])
         place = np.repeat(self.offsets[numbers] - offsets[:-1], lengths) + np.arange(offsets[-1])
-        return Tokens(offsets, self.ids[place])
+        return Tokens(offsets, self.ids[place], source=self.source)
 
     def __iter__(self) -> Iterator[np.ndarray]:
         return (self.ids[a:b] for a, b in zip(self.offsets[:-1], self.offsets[1:], strict=True))
@@ -95,4 +97,4 @@ class Tokens:
         place = np.repeat(self.offsets[:-1] - offsets[:-1], kept) + np.arange(offsets[-1])
         ids = np.asarray(self.ids)[place]
         ids[offsets[1:][long] - 1] = self.ids[self.offsets[1:][long] - 1]
-        return Tokens(offsets, ids, self.n_truncated + int(long.sum()))
+        return Tokens(offsets, ids, self.n_truncated + int(long.sum()), self.source)

@@ -67,13 +67,11 @@ class Ensemble(ProbabilityRanker):
         folder of its own; a training that was cut short, called again with the same folder, data
         and parameters, goes on from there.
         """
-        self._folder = None if checkpoint is None else Path(checkpoint)
-        try:
-            return super().fit(X, Y)
-        finally:
-            del self._folder
+        return super().fit(X, Y, checkpoint=checkpoint)
 
-    def _fit(self, X: Any, Y: Any) -> None:
+    def _fit(
+        self, X: Any, Y: Any, *, checkpoint: str | os.PathLike[str] | None = None
+    ) -> None:
         self._check_params()
         if not self.models:
             raise ValueError("models is empty: give the rankers to combine")
@@ -81,8 +79,8 @@ class Ensemble(ProbabilityRanker):
         for i, model in enumerate(self.models):
             member = type(model)(**model.get_params(deep=False))
             how: dict[str, Any] = {}
-            if self._folder is not None and "checkpoint" in signature(member.fit).parameters:
-                how["checkpoint"] = self._folder / f"member{i}"
+            if checkpoint is not None and "checkpoint" in signature(member.fit).parameters:
+                how["checkpoint"] = Path(checkpoint) / f"member{i}"
             members.append(member.fit(X, Y, **how))
         self.members_ = members
 

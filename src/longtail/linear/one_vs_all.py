@@ -129,9 +129,18 @@ class OneVsAll(LinearRanker):
         parameters, goes on from there. ``keep_rows``: so many training rows stay with the model, as
         negatives for ``add_labels``.
         """
-        return self._fit_with(X, Y, sample_weight, checkpoint, keep_rows)
+        return self._fit_with(
+            X, Y, sample_weight=sample_weight, keep_rows=keep_rows, checkpoint=checkpoint
+        )
 
-    def _fit(self, X: Any, Y: Any) -> None:
+    def _fit(
+        self,
+        X: Any,
+        Y: Any,
+        *,
+        row_weight: np.ndarray | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+    ) -> None:
         options = self._options()
         check_cost(self.C)
         threads = n_threads(self.n_jobs)
@@ -139,9 +148,9 @@ class OneVsAll(LinearRanker):
         memory = plan_memory(self.memory_limit, X, Y)
         X = sp.csr_matrix(X) if not sp.issparse(X) else X
         propensity = self._propensity(Y)
-        checkpoint = self._checkpoint(X, Y, propensity)
+        finished = self._checkpoint(checkpoint, row_weight, X, Y, propensity)
         if self.normalize:
-            X = unit_rows(X, threads, self._checkpoint_path)
+            X = unit_rows(X, threads, checkpoint)
         # Labels of like frequency share a block of 16: they need about the same number of passes.
         counts = np.bincount(Y.indices, minlength=Y.shape[1])
         order = np.argsort(-counts, kind="stable").astype(np.int32)
@@ -152,7 +161,7 @@ class OneVsAll(LinearRanker):
             positives=by_column(targets)[:, order],
             positive_cost=self.C * weight.positive[order],
             negative_cost=self.C * weight.negative[order],
-            row_weight=self._row_weight,
+            row_weight=row_weight,
         )
         layer = train_in_parts(
             X,
@@ -162,7 +171,7 @@ class OneVsAll(LinearRanker):
             seed=seed,
             n_threads=threads,
             batch_bytes=memory.batch_bytes,
-            checkpoint=checkpoint,
+            checkpoint=finished,
             what="OneVsAll",
             spill=self.memory_limit is not None,
         )

@@ -90,39 +90,39 @@ class LinearRanker(Growing, Explaining, ProbabilityRanker):
     missing_labels: Any
     correction: str
 
-    _row_weight: np.ndarray | None = None  # both only while ``fit`` runs
-    _checkpoint_path: str | os.PathLike[str] | None = None
-
     def _fit_with(
-        self: Self, X: Any, Y: Any, sample_weight: Any, checkpoint: Any, keep_rows: int | None
+        self: Self, X: Any, Y: Any, *, sample_weight: Any, keep_rows: int | None, **options: Any
     ) -> Self:
         """``Ranker.fit`` with what linear models take beside the data."""
         if keep_rows is not None:
             keep_rows = as_k(keep_rows, "keep_rows")
+        row_weight = None
         if sample_weight is not None:
-            self._row_weight = as_weight(sample_weight, "sample_weight")
-            if self._row_weight.ndim != 1:
+            row_weight = as_weight(sample_weight, "sample_weight")
+            if row_weight.ndim != 1:
                 raise ValueError(
-                    f"sample_weight must be one number per row, got shape {self._row_weight.shape}"
+                    f"sample_weight must be one number per row, got shape {row_weight.shape}"
                 )
-        self._checkpoint_path = checkpoint
-        try:
-            super().fit(X, Y)
-        finally:
-            self.__dict__.pop("_row_weight", None)
-            self.__dict__.pop("_checkpoint_path", None)
+        super().fit(X, Y, row_weight=row_weight, **options)
         self.kept_rows_ = (
             None if keep_rows is None else draw_rows(X, Y, keep_rows, self.random_state)
         )
         return self
 
-    def _checkpoint(self, X: Any, Y: sp.csr_matrix, *others: Any) -> Checkpoint | None:
+    def _checkpoint(
+        self,
+        folder: str | os.PathLike[str] | None,
+        row_weight: np.ndarray | None,
+        X: Any,
+        Y: sp.csr_matrix,
+        *others: Any,
+    ) -> Checkpoint | None:
         """Where finished parts go, if ``fit`` was given a folder; checks that it is for this data
         and these parameters.
         """
-        if self._checkpoint_path is None:
+        if folder is None:
             return None
-        arrays: list[np.ndarray | None] = [self._row_weight]
+        arrays: list[np.ndarray | None] = [row_weight]
         for matrix in (X, Y, *others):
             if sp.issparse(matrix):
                 arrays += [matrix.indptr, matrix.indices, matrix.data]
@@ -141,7 +141,7 @@ class LinearRanker(Growing, Explaining, ProbabilityRanker):
 
         about = {"version": __version__, "isa": native_info()["isa"], "params": settings}
         problem = fingerprint(arrays, {**about, "shapes": shapes})
-        return Checkpoint(self._checkpoint_path, problem)
+        return Checkpoint(folder, problem)
 
     def _propensity(self, Y: sp.csr_matrix) -> np.ndarray | None:
         """Propensities of the labels, if the parameters say that some are missing."""

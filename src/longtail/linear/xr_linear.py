@@ -155,25 +155,40 @@ class XRLinear(LinearRanker):
         again with the same folder, data and parameters, goes on from there. ``keep_rows``: so many
         training rows stay with the model, as negatives for ``add_labels``.
         """
-        self._extra, self._label_features = extra_rows, label_features
-        try:
-            return self._fit_with(X, Y, sample_weight, checkpoint, keep_rows)
-        finally:
-            del self._extra, self._label_features
+        return self._fit_with(
+            X,
+            Y,
+            sample_weight=sample_weight,
+            keep_rows=keep_rows,
+            checkpoint=checkpoint,
+            extra_rows=extra_rows,
+            label_features=label_features,
+        )
 
-    def _fit(self, X: Any, Y: Any) -> None:
+    def _fit(
+        self,
+        X: Any,
+        Y: Any,
+        *,
+        row_weight: np.ndarray | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        extra_rows: Any = None,
+        label_features: Any = None,
+    ) -> None:
         self._check_params()
         threads = n_threads(self.n_jobs)
         seed = as_seed(self.random_state)
         memory = plan_memory(self.memory_limit, X, Y)
         X = sp.csr_matrix(X) if not sp.issparse(X) else X
-        extra = None if self._extra is None else _extra_rows(self._extra, Y.shape)
+        extra = None if extra_rows is None else _extra_rows(extra_rows, Y.shape)
         propensity = self._propensity(Y)
         targets, weights = self._corrected(Y, propensity)
-        checkpoint = self._checkpoint(X, Y, extra, self._label_features, propensity)
+        finished = self._checkpoint(
+            checkpoint, row_weight, X, Y, extra, label_features, propensity
+        )
         if self.normalize:
-            X = unit_rows(X, threads, self._checkpoint_path)
-        tree = self._fit_tree(X, Y, seed, memory, checkpoint)
+            X = unit_rows(X, threads, checkpoint)
+        tree = self._fit_tree(X, Y, seed, memory, finished, label_features)
         depth = len(tree.level_sizes_)
         post_processors(self.post_processor, depth)
         beam_widths(self.beam, tree.level_sizes_)
@@ -188,6 +203,7 @@ class XRLinear(LinearRanker):
         for t in range(depth):
             relevance = by_column(tree.node_labels(Y, t, value="sum"))
             problem = self._problem(parents, tree, t, relevance, Y, weights)
+            problem.row_weight = row_weight
             if targets is not Y:
                 problem.positives = by_column(targets)[:, tree.label_of_leaf_]
             waiting.append(
@@ -200,7 +216,7 @@ class XRLinear(LinearRanker):
                     seed=(seed + t) % 2**64,
                     n_threads=threads,
                     batch_bytes=memory.batch_bytes,
-                    checkpoint=checkpoint,
+                    checkpoint=finished,
                     what=f"XRLinear, level {t + 1} of {depth}",
                     spill=self.memory_limit is not None,
                 )
@@ -218,7 +234,13 @@ class XRLinear(LinearRanker):
         self._set_per_label(propensity, weights)
 
     def _fit_tree(
-        self, X: Any, Y: Any, seed: int, memory: MemoryPlan, checkpoint: Checkpoint | None
+        self,
+        X: Any,
+        Y: Any,
+        seed: int,
+        memory: MemoryPlan,
+        checkpoint: Checkpoint | None,
+        label_features: Any,
     ) -> LabelTree:
         saved = None if checkpoint is None else checkpoint.load("tree")
         if saved is not None:
@@ -230,7 +252,7 @@ class XRLinear(LinearRanker):
             if self.memory_limit is not None and tree.max_features_per_label is None:
                 tree.set_params(max_features_per_label=memory.features_per_label)
         tree.set_params(random_state=seed & (2**63 - 1), n_jobs=self.n_jobs)
-        tree.fit(X, Y, label_features=self._label_features)
+        tree.fit(X, Y, label_features=label_features)
         if checkpoint is not None:
             checkpoint.save("tree", tree._get_state())
         return tree
@@ -277,7 +299,6 @@ class XRLinear(LinearRanker):
             relevance=cost,
             positive_cost=self.C * positive,
             negative_cost=self.C * negative,
-            row_weight=self._row_weight,
         )
 
     def _reached(

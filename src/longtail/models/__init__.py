@@ -37,6 +37,7 @@ TABLE = {
     "ridge": "longtail.coded:Ridge",
     "svd-code": "longtail.codes:SVDCode",
     "tagger": "longtail.tagger:Tagger",
+    "text-network": "longtail.text:TextNetwork",
     "tfidf": "longtail.features:Tfidf",
     "threshold-rule": "longtail.decide:Threshold",
     "top-k-rule": "longtail.decide:TopKRule",

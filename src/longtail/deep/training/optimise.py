@@ -9,7 +9,7 @@ from torch import nn
 
 from longtail.deep.adam import Adam, AdamArray
 
-__all__ = ["EncoderOptimiser", "LazyAdam", "TorchAdamW", "optimiser_of"]
+__all__ = ["EncoderOptimiser", "LazyAdam", "TorchAdamW", "clip_gradients", "optimiser_of"]
 
 
 class EncoderOptimiser(Protocol):
@@ -32,6 +32,25 @@ def optimiser_of(encoder: nn.Module, weight_decay: float) -> EncoderOptimiser:
     return TorchAdamW(encoder, weight_decay)
 
 
+@torch.no_grad()
+def clip_gradients(encoder: nn.Module, most: float) -> None:
+    """Scale the gradients of an encoder so that their norm, all together, is at most ``most``."""
+    gradients = []
+    for parameter in encoder.parameters():
+        if parameter.grad is None:
+            continue
+        if parameter.grad.is_sparse:  # rows may be named several times before they are added up
+            parameter.grad = parameter.grad.coalesce()
+            gradients.append(parameter.grad._values())
+        else:
+            gradients.append(parameter.grad)
+    if not gradients:
+        return
+    norm = torch.stack(torch._foreach_norm(gradients)).norm()
+    scale = (most / (norm + 1e-6)).clamp(max=1.0)
+    torch._foreach_mul_(gradients, scale)
+
+
 class LazyAdam:
     """Adam that leaves the rows alone which a sparse gradient does not name. All weights decay."""
 
@@ -49,6 +68,7 @@ class LazyAdam:
                 continue
             rows = None
             if gradient.is_sparse:
+                gradient = gradient.coalesce()  # nothing to do for what is so already
                 rows, gradient = gradient._indices()[0], gradient._values()
             self.states[name].update(gradient, adam, self.steps, rows=rows)
             parameter.grad = None

@@ -18,6 +18,7 @@ from torch import nn
 
 from longtail.deep.objectives.objective import Objective
 from longtail.deep.outputs.layer import Layer
+from longtail.deep.training.optimise import clip_gradients
 from longtail.deep.training.plan import Plan
 
 __all__ = ["Step"]
@@ -67,7 +68,7 @@ class Step:
             gradient *= dropped
         self._backward(inputs, vectors, gradient, number)
         if self.plan.clip is not None:
-            nn.utils.clip_grad_norm_(self.encoder.parameters(), self.plan.clip)
+            clip_gradients(self.encoder, self.plan.clip)
         return loss
 
     def _forward(self, inputs: Any, number: int) -> tuple[torch.Tensor | None, torch.Tensor]:

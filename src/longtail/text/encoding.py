@@ -1,0 +1,145 @@
+"""From ``Tokens`` to vectors, with torch or with ONNX Runtime.
+
+Texts are encoded longest first, so many tokens at a time, and come back in their own order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib.util import find_spec
+from typing import Any, Protocol
+
+import numpy as np
+
+from longtail.data.tokens import Tokens
+from longtail.exceptions import MissingDependencyError, ModelFormatError
+from longtail.text.encoder_state import EncoderState
+
+__all__ = ["RUNTIMES", "Encoding", "OnnxEncoding", "TorchEncoding", "encoding_of"]
+
+RUNTIMES = ("auto", "torch", "onnx")
+_CPU_TOKENS = 1 << 12  # padded tokens encoded at a time
+_GPU_TOKENS = 1 << 17
+
+
+class Encoding(Protocol):
+    """Something that encodes."""
+
+    def __call__(self, tokens: Tokens) -> np.ndarray:
+        """Return vectors (n, e) float32."""
+
+
+def encoding_of(state: EncoderState, runtime: str, device: str, n_threads: int) -> Encoding:
+    """Return what encodes with this runtime; "auto" is ONNX Runtime on a CPU where the model has
+    such a file and the package is there, else torch.
+    """
+    if runtime not in RUNTIMES:
+        raise ValueError(f"runtime must be one of {', '.join(RUNTIMES)}, got {runtime!r}")
+    has_onnx = state.onnx is not None and find_spec("onnxruntime") is not None
+    if runtime == "onnx" or (
+        runtime == "auto" and has_onnx and (device in ("auto", "cpu") or not find_spec("torch"))
+        and not _has_gpu(device)
+    ):
+        return OnnxEncoding(state, n_threads)
+    return TorchEncoding(state.module(), device)
+
+
+def _has_gpu(device: str) -> bool:
+    if device != "auto" or not find_spec("torch"):
+        return False
+    from longtail.deep.training.plan import resolved_device
+
+    return resolved_device("auto") != "cpu"
+
+
+def blocks(tokens: Tokens, most: int) -> Iterator[np.ndarray]:
+    """Yield row numbers of texts to encode together: at most ``most`` padded tokens, or one text."""
+    lengths = np.maximum(tokens.lengths, 1)
+    order = np.argsort(-lengths, kind="stable")
+    begin = 0
+    while begin < len(order):
+        count = max(1, most // int(-(-lengths[order[begin]] // 8) * 8))
+        yield order[begin : begin + count]
+        begin += count
+
+
+class TorchEncoding:
+    """An encoder of ``longtail.deep.encoders`` on a device."""
+
+    def __init__(self, module: Any, device: str) -> None:
+        import torch
+
+        from longtail.deep.training.plan import resolved_device
+        from longtail.deep.training.trainer import require_device
+
+        name = resolved_device(device)
+        require_device(name)
+        self.device = torch.device(name)
+        self.module = module.to(self.device).eval()
+
+    def __call__(self, tokens: Tokens) -> np.ndarray:
+        import torch
+
+        from longtail.deep.batches.token_rows import TokenRows
+
+        out = np.empty((len(tokens), self.module.width), np.float32)
+        most = _CPU_TOKENS if self.device.type == "cpu" else _GPU_TOKENS
+        rows = TokenRows(tokens, self.device)
+        low = self.device.type == "cuda" and not self.module.sparse_gradients
+        with torch.inference_mode(), torch.autocast(
+            self.device.type, dtype=torch.bfloat16, enabled=low
+        ):
+            for numbers in blocks(tokens, most):
+                batch = rows.take(torch.tensor(numbers).to(self.device))
+                out[numbers] = self.module(batch).float().cpu().numpy()
+        return out
+
+
+class OnnxEncoding:
+    """The ONNX file of an encoder, on ONNX Runtime: no torch."""
+
+    def __init__(self, state: EncoderState, n_threads: int) -> None:
+        if state.onnx is None:
+            raise ValueError(
+                "this model was saved without an ONNX file: save it again where torch and the "
+                "extra 'onnx' are installed, with save(path, onnx=True)"
+            )
+        try:
+            import onnxruntime
+        except ModuleNotFoundError as error:
+            if error.name != "onnxruntime":
+                raise
+            raise MissingDependencyError(
+                "onnxruntime", "onnx", "answering without torch"
+            ) from error
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = max(1, n_threads)
+        options.inter_op_num_threads = 1
+        options.log_severity_level = 3
+        try:
+            self.session = onnxruntime.InferenceSession(
+                state.onnx.tobytes(), options, providers=["CPUExecutionProvider"]
+            )
+            inputs = {each.name for each in self.session.get_inputs()}
+        except Exception as error:  # the runtime has errors of its own
+            raise ModelFormatError(f"the ONNX file of the encoder cannot be read: {error}") from None
+        if inputs != {"ids", "mask"} or len(self.session.get_outputs()) != 1:
+            raise ModelFormatError(f"the ONNX file of the encoder takes {sorted(inputs)}")
+        self.width = state.width
+
+    def __call__(self, tokens: Tokens) -> np.ndarray:
+        out = np.empty((len(tokens), self.width), np.float32)
+        lengths = tokens.lengths
+        for numbers in blocks(tokens, _CPU_TOKENS):
+            longest = max(1, int(lengths[numbers].max()))
+            place = np.arange(longest)
+            mask = place < lengths[numbers][:, None]
+            ids = np.zeros(mask.shape, np.int64)
+            ids[mask] = tokens[numbers].ids
+            (found,) = self.session.run(None, {"ids": ids, "mask": mask})
+            if found.shape != (len(numbers), self.width):
+                raise ModelFormatError(
+                    f"the ONNX file of the encoder makes vectors of shape {found.shape}"
+                )
+            out[numbers] = found
+        return out

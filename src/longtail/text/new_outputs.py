@@ -1,0 +1,51 @@
+"""Outputs for labels that come to a fitted ``TextNetwork``: linear classifiers of its vectors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from longtail._validation import as_labels
+from longtail.data.vocabulary import Vocabulary
+from longtail.linear import OneVsAll
+
+__all__ = ["new_outputs"]
+
+
+def new_outputs(
+    model: Any, X: Any, Y: Any, Y_old: Any, negatives: Any, names: Any
+) -> tuple[np.ndarray, np.ndarray, Vocabulary | None]:
+    """Return weights (m, e) and biases (m,) of the new labels ``Y`` (n, m), and the names of all.
+
+    Each is a logistic regression on the vectors of the texts given: those of its own rows against
+    all others.
+    """
+    tokens = model._rows(X)
+    Y = as_labels(Y, n_rows=len(tokens))
+    if Y_old is not None:
+        as_labels(Y_old, n_rows=len(tokens), n_labels=model.n_labels_)
+    known = model.label_names_
+    if names is not None and len(names) != Y.shape[1]:
+        raise ValueError(f"names must be one per new label ({Y.shape[1]}), got {len(names)}")
+    if (names is None) != (known is None):
+        missing = "the new labels" if names is None else "the old labels, see name_labels"
+        raise ValueError(f"either all labels have names or none: they are missing for {missing}")
+    vocabulary = None if known is None or names is None else Vocabulary([*known, *names])
+    vectors = model._vectors(tokens)
+    if negatives is not None:
+        if not (isinstance(negatives, (tuple, list)) and len(negatives) == 2):
+            raise TypeError("negatives must be a pair (X, Y) of further texts and their labels")
+        further = model._vectors(model._rows(negatives[0]))
+        vectors = np.concatenate([vectors, further])
+        Y = sp.vstack([Y, sp.csr_matrix((len(further), Y.shape[1]), dtype=np.float32)]).tocsr()
+    if not Y.shape[1]:
+        return np.zeros((0, vectors.shape[1]), np.float32), np.zeros(0, np.float32), vocabulary
+    fitted = OneVsAll(
+        loss="logistic", normalize=False, threshold=0.0, n_jobs=model.n_jobs, random_state=0
+    ).fit(vectors, Y)
+    eye = np.vstack([np.zeros((1, vectors.shape[1])), np.eye(vectors.shape[1])]).astype(np.float32)
+    scores = fitted.decision_function(eye)  # of the origin, and of every direction
+    bias = scores[0]
+    return np.ascontiguousarray((scores[1:] - bias).T), bias.copy(), vocabulary

@@ -1,0 +1,165 @@
+"""``TextRanker``: the door, the vectors and the files of rankers that read texts."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from longtail import persist
+from longtail._native import n_threads
+from longtail._validation import as_k
+from longtail.calibrate.ranker import ProbabilityRanker
+from longtail.data.tokens import Tokens
+from longtail.exceptions import ModelFormatError
+from longtail.features.tokenizer import Tokenizer, as_texts
+from longtail.text.encoder_state import EncoderState
+from longtail.text.encoding import Encoding, encoding_of
+
+__all__ = ["TextRanker"]
+
+log = logging.getLogger(__name__)
+
+_MOST = 512  # tokens, where neither the user nor the encoder says less
+
+
+class TextRanker(ProbabilityRanker):
+    """A ranker that takes texts, or ``Tokens`` that its own tokenizer made.
+
+    After ``fit``: ``tokenizer_``, ``encoder_`` (an ``EncoderState``), ``n_truncated_`` (training
+    texts longer than ``max_length``).
+    """
+
+    reads_texts: ClassVar[bool] = True
+
+    tokenizer_: Tokenizer
+    encoder_: EncoderState
+    n_truncated_: int
+
+    # Parameters every subclass stores.
+    encoder: Any
+    max_length: int | None
+    device: str
+    runtime: str
+    n_jobs: int | None
+
+    def _rows(self, X: Any, *, fitted: bool = True) -> Tokens:
+        if not isinstance(X, Tokens):
+            texts = as_texts(X)
+            tokenizer = self.tokenizer_ if fitted else self._first_tokenizer(texts)
+            return tokenizer.encode(texts, self._longest())
+        if fitted or X.source is not None:
+            size = self.tokenizer_.size if fitted else X.source.size
+            if len(X.ids) and X.ids.max() >= size:
+                raise ValueError(
+                    f"X holds the token id {X.ids.max()}, but the tokenizer has {size}: make "
+                    "tokens with the tokenizer of the model (tokenize)"
+                )
+        return X.cut(self._longest())
+
+    def tokenize(self, texts: Any) -> Tokens:
+        """Return texts as tokens, to be passed in their place when the same texts are asked about
+        several times.
+        """
+        self._check_fitted()
+        return self._rows(as_texts(texts))
+
+    def _longest(self) -> int:
+        return _MOST if self.max_length is None else as_k(self.max_length, "max_length")
+
+    def _first_tokenizer(self, texts: list[str]) -> Tokenizer:
+        """Return the tokenizer to train with."""
+        raise NotImplementedError
+
+    def _set_sizes(self, X: Any, Y: Any) -> None:
+        self.n_features_in_, self.n_labels_ = self.tokenizer_.size, int(Y.shape[1])
+
+    def _take_encoder(self, module: Any, tokenizer: Tokenizer, tokens: Tokens) -> None:
+        """Keep a trained encoder, as data and ready to encode."""
+        self.tokenizer_, self.encoder_ = tokenizer, EncoderState.of(module)
+        self.n_truncated_ = tokens.n_truncated
+        self.__dict__.pop("_encoding", None)
+        if tokens.n_truncated:
+            log.info(
+                "%d of %d texts were longer than %d tokens and were cut",
+                tokens.n_truncated,
+                len(tokens),
+                self._longest(),
+            )
+
+    def embed(self, X: Any) -> np.ndarray:
+        """Return the vectors of texts, (n, e) float32: an ordinary dense X for other models."""
+        self._check_fitted()
+        return self._vectors(self._rows(X))
+
+    def _vectors(self, tokens: Tokens) -> np.ndarray:
+        key = (self.runtime, self.device, n_threads(self.n_jobs))
+        made_for, encoding = self.__dict__.get("_encoding", (None, None))
+        if encoding is None or made_for != key:
+            encoding = encoding_of(self.encoder_, *key)
+            self.__dict__["_encoding"] = key, encoding
+        made: Encoding = encoding
+        return made(tokens)
+
+    def save_encoder(self, folder: str | os.PathLike[str]) -> None:
+        """Write the trained encoder to a new folder as ``config.json``, ``model.safetensors`` and
+        ``tokenizer.json``, as ``transformers`` and ``encoder=`` of these rankers read it.
+        """
+        self._check_fitted()
+        if self.encoder_.kind != "transformer":
+            raise TypeError(f"an encoder of the kind {self.encoder_.kind!r} has no such folder")
+        from safetensors.numpy import load, save
+
+        path = Path(folder)
+        path.mkdir(parents=True)
+        settings = self.encoder_.config["model"]
+        (path / "config.json").write_text(json.dumps(settings, indent=2), encoding="utf-8")
+        tensors = load(self.encoder_.weights.tobytes())
+        plain = {name.removeprefix("model."): array for name, array in tensors.items()}
+        raw = save(plain, metadata={"format": "pt"})
+        (path / "model.safetensors").write_bytes(raw)
+        (path / "tokenizer.json").write_text(self.tokenizer_.json, encoding="utf-8")
+
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        overwrite: bool = False,
+        onnx: bool | str | None = None,
+    ) -> None:
+        """Write the fitted ranker to the directory ``path``, all of it or nothing.
+
+        ``onnx``: whether to add the encoder as an ONNX file, so that it answers without torch: True,
+        or "int8" for weights of eight bits (a quarter of the size, faster, answers differ a little);
+        None adds one where the extra ``onnx`` is installed and the model has none yet.
+        """
+        self._check_fitted()
+        from longtail.text.onnx_file import with_onnx
+
+        self.encoder_ = with_onnx(self.encoder_, onnx)
+        super().save(path, overwrite=overwrite)
+
+    def _get_state(self) -> persist.State:
+        state = super()._get_state()
+        self.encoder_.put(state)
+        raw = self.tokenizer_.json.encode("utf-8", "surrogatepass")
+        state.arrays["tokenizer"] = np.frombuffer(raw, np.uint8)
+        state.meta["n_truncated"] = self.n_truncated_
+        return state
+
+    def _set_state(self, state: persist.State) -> None:
+        super()._set_state(state)
+        raw = state.array("tokenizer", np.uint8, (None,)).tobytes()
+        try:
+            self.tokenizer_ = Tokenizer(raw.decode("utf-8", "surrogatepass"))
+        except UnicodeDecodeError as error:
+            raise ModelFormatError(f"the tokenizer cannot be read: {error}") from None
+        self.encoder_ = EncoderState.take(state)
+        self.n_truncated_ = state.count("n_truncated")
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: v for name, v in vars(self).items() if name not in ("_encoding", "_packed")}

@@ -1,0 +1,381 @@
+"""``TextNetwork``: an encoder of texts and one output per label."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from longtail import persist
+from longtail._native import n_threads
+from longtail._validation import as_k, as_labels, as_seed
+from longtail.codes.products import PackedRows
+from longtail.data.label_filter import LabelFilter
+from longtail.data.tokens import Tokens
+from longtail.data.topk import TopK
+from longtail.deep.network import ERRORS, LOSSES, Network, one_label_each
+from longtail.exceptions import MissingDependencyError, ModelFormatError
+from longtail.features.tokenizer import Tokenizer
+from longtail.linear.missing_labels import fitted_propensity, put_parameter, take_parameter
+from longtail.text.new_outputs import new_outputs
+from longtail.text.ranker import TextRanker
+
+__all__ = ["TextNetwork"]
+
+FRUGAL = ("average", "convolution")
+# What a parameter of None stands for. Of a transformer: chosen on dev rows of TIB-SID-en and on a
+# held-out tenth of DebDeps-src (benchmarks/text/tune.py); of the others, on held-out titles.
+DEFAULTS: dict[str, dict[str, Any]] = {
+    "transformer": {
+        "epochs": 10,
+        "batch_size": 128,
+        "learning_rate": 1e-4,
+        "output_learning_rate": 1e-3,
+        "weight_decay": 0.01,
+        "dropout": 0.1,
+        "max_length": 192,
+    },
+    "average": {
+        "epochs": 20,
+        "batch_size": 256,
+        "learning_rate": 3e-3,
+        "output_learning_rate": 3e-3,
+        "weight_decay": 0.01,
+        "dropout": 0.2,
+        "max_length": 64,
+    },
+    "convolution": {
+        "epochs": 20,
+        "batch_size": 128,
+        "learning_rate": 2e-3,
+        "output_learning_rate": 2e-3,
+        "weight_decay": 0.01,
+        "dropout": 0.4,
+        "max_length": 32,
+    },
+}
+
+
+class TextNetwork(TextRanker):
+    """An encoder that is trained on the texts themselves, and a row of weights for every label.
+
+    ``z = W h(text) + b``, where h is a transformer, pretrained, or one of two small encoders that
+    are not. All labels are scored in every step, in chunks, under any objective of
+    ``longtail.deep.objectives``.
+
+    Parameters
+    ----------
+    encoder : a folder with a pretrained encoder (``config.json``, ``tokenizer.json``, safetensors),
+        its name on the Hugging Face hub, or "average" or "convolution" for encoders of short texts
+        that begin from nothing
+    loss, missing_labels, correction : as in ``Network``
+    pooling : "mean" of the tokens of a text, or its "first" token; for transformers
+    max_length : the most tokens of a text; the rest is cut off and counted in ``n_truncated_``
+    epochs, batch_size, learning_rate, output_learning_rate, weight_decay, dropout : None for values
+        that fit the encoder (``DEFAULTS``). Rates rise over ``warmup_steps`` (a share of all steps,
+        or their number) and fall as ``decay`` says: "linear", "cosine", "constant", or "plateau",
+        halved when the metric stalls. Dropout is of the vectors
+    clip : the most that the norm of the encoder's gradient may be; None for no limit
+    validation : share of the rows for early stopping; 0 trains all epochs on all rows. ``patience``
+        epochs without improvement of ``metric`` ("precision", "recall", "ndcg", "psp", the mean at
+        1, 3 and 5) end the training, and the best epoch remains
+    frozen_layers : so many of the lowest layers of a transformer are not trained; -1 for none of it
+    gradient_checkpointing : less memory, more time
+    micro_batch : rows that pass through the encoder at a time; None for the whole batch, or as many
+        as the memory of a GPU holds
+    device : "auto" (cuda, then mps, then cpu), "cpu", "cuda", "cuda:1", …
+    precision : "auto" (bfloat16 on a GPU), "float32", "bfloat16"
+    runtime : what encodes texts of a fitted model: "torch", "onnx" (ONNX Runtime, no torch), or
+        "auto"
+    random_state, n_jobs : on a CPU, the same seed and number of threads give the same bits
+
+    After ``fit``: ``output_weights_`` (L, e), ``output_bias_`` (L,), ``encoder_``, ``tokenizer_``,
+    ``n_truncated_``, ``loss_``, ``history_``, ``best_epoch_``.
+
+    >>> import longtail as lt
+    >>> model = lt.TextNetwork(encoder="average", epochs=3)
+    >>> model.get_params()["encoder"]
+    'average'
+    """
+
+    type_tag = "text-network"
+
+    output_weights_: np.ndarray
+    output_bias_: np.ndarray
+    loss_: str
+    history_: list[dict[str, Any]]
+    best_epoch_: int
+
+    def __init__(
+        self,
+        *,
+        encoder: str | os.PathLike[str] = "average",
+        loss: str = "auto",
+        missing_labels: Any = None,
+        correction: str = "auto",
+        pooling: str = "mean",
+        max_length: int | None = None,
+        epochs: int | None = None,
+        batch_size: int | None = None,
+        learning_rate: float | None = None,
+        output_learning_rate: float | None = None,
+        weight_decay: float | None = None,
+        dropout: float | None = None,
+        warmup_steps: float = 0.1,
+        decay: str = "linear",
+        clip: float | None = 1.0,
+        validation: float = 0.0,
+        patience: int = 3,
+        metric: str = "precision",
+        frozen_layers: int = 0,
+        gradient_checkpointing: bool = False,
+        micro_batch: int | None = None,
+        device: str = "auto",
+        precision: str = "auto",
+        runtime: str = "auto",
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.encoder = encoder
+        self.loss = loss
+        self.missing_labels = missing_labels
+        self.correction = correction
+        self.pooling = pooling
+        self.max_length = max_length
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.output_learning_rate = output_learning_rate
+        self.weight_decay = weight_decay
+        self.dropout = dropout
+        self.warmup_steps = warmup_steps
+        self.decay = decay
+        self.clip = clip
+        self.validation = validation
+        self.patience = patience
+        self.metric = metric
+        self.frozen_layers = frozen_layers
+        self.gradient_checkpointing = gradient_checkpointing
+        self.micro_batch = micro_batch
+        self.device = device
+        self.precision = precision
+        self.runtime = runtime
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(
+        self, X: Any, Y: Any, *, checkpoint: str | os.PathLike[str] | None = None
+    ) -> Any:
+        """Learn from texts (or ``Tokens``) ``X`` and labels ``Y`` (n, L).
+
+        ``checkpoint``: a folder; training saves itself there after every epoch, and goes on from
+        there when it is started again with the same data and parameters.
+        """
+        return super().fit(X, Y, checkpoint=checkpoint)
+
+    def _fit(
+        self, X: Any, Y: Any, *, checkpoint: str | os.PathLike[str] | None = None
+    ) -> None:
+        if self.loss not in LOSSES:
+            raise ValueError(f"loss must be one of {', '.join(LOSSES)}, got {self.loss!r}")
+        loss = self.loss
+        if loss == "auto":
+            loss = "softmax" if one_label_each(Y) else "sigmoid"
+        self._train(X, Y, loss, checkpoint=checkpoint)
+
+    def fit_targets(self, X: Any, T: Any) -> TextNetwork:
+        """Learn targets ``T`` (n, c); ``decision_function`` predicts them. As in ``Network``."""
+        if self.loss not in ERRORS:
+            raise ValueError(
+                f"loss must be one of {', '.join(ERRORS)} for a regression, got {self.loss!r}"
+            )
+        tokens = self._rows(X, fitted=False)
+        T = np.ascontiguousarray(T, dtype=np.float32)
+        if T.ndim != 2 or len(T) != len(tokens) or not T.size or not np.isfinite(T).all():
+            raise ValueError(f"targets must be finite and of the shape ({len(tokens)}, c)")
+        self._train(tokens, T, "squared" if self.loss == "auto" else self.loss)
+        self._forget()
+        self._set_sizes(tokens, T)
+        return self
+
+    def fine_tuned(self, X: Any, Y: Any, *, epochs: int = 1) -> TextNetwork:
+        """Return a copy trained for some more epochs on ``X`` and ``Y``, at a tenth of the learning
+        rates and without a validation split.
+        """
+        self._check_fitted()
+        if self.loss_ not in LOSSES:
+            raise TypeError("a network that was fitted to targets cannot be tuned on labels")
+        tokens = self._rows(X)
+        Y = as_labels(Y, n_rows=len(tokens), n_labels=self.n_labels_)
+        out = type(self)(**self.get_params(deep=False))
+        out._train(tokens, Y, self.loss_, start=self, epochs=as_k(epochs, "epochs"))
+        out.n_features_in_, out.n_labels_ = self.n_features_in_, self.n_labels_
+        out.label_names_ = self.label_names_
+        return out
+
+    def _first_tokenizer(self, texts: list[str]) -> Tokenizer:
+        if self.encoder in FRUGAL:
+            return Tokenizer.trained(texts)
+        from longtail.text.pretrained import fetched
+
+        return Tokenizer.from_folder(fetched(self.encoder))
+
+    def _setting(self, name: str) -> Any:
+        """A parameter, or what None stands for."""
+        value = getattr(self, name)
+        kind = str(self.encoder) if self.encoder in FRUGAL else "transformer"
+        return DEFAULTS[kind][name] if value is None else value
+
+    def _longest(self) -> int:
+        return as_k(self._setting("max_length"), "max_length")
+
+    def _train(
+        self,
+        tokens: Tokens,
+        targets: Any,
+        loss: str,
+        *,
+        checkpoint: str | os.PathLike[str] | None = None,
+        start: TextNetwork | None = None,
+        epochs: int | None = None,
+    ) -> None:
+        """Learn from canonical rows; from a fitted model ``start`` on, where given."""
+        try:
+            from longtail.deep.training.plan import Plan
+            from longtail.text.training import train_text_network
+        except ModuleNotFoundError as error:
+            if error.name != "torch":
+                raise
+            raise MissingDependencyError("torch", "text", "training a text model") from error
+        settings = {name: self._setting(name) for name in DEFAULTS["transformer"]}
+        plan = Plan.of(self, **settings, seed=as_seed(self.random_state), checkpoint=checkpoint)
+        if start is not None:
+            plan = replace(
+                plan,
+                epochs=epochs,
+                validation=0.0,
+                learning_rate=plan.learning_rate / 10,
+                output_learning_rate=(plan.output_learning_rate or plan.learning_rate) / 10,
+            )
+        propensity = None
+        if self.missing_labels is not None:
+            propensity = fitted_propensity(self.missing_labels, targets)
+        tokenizer = self.tokenizer_ if start is self else tokens.source
+        if start is not None:
+            tokenizer = start.tokenizer_
+        if tokenizer is None:
+            tokenizer = self._first_tokenizer([])
+        trained = train_text_network(
+            self,
+            tokens,
+            targets,
+            plan,
+            loss=loss,
+            propensity=propensity,
+            n_tokens=tokenizer.size,
+            start=start,
+        )
+        self._take_encoder(trained.encoder, tokenizer, tokens)
+        self._take(trained.weights, trained.bias)
+        self.history_, self.best_epoch_ = trained.outcome.history, trained.outcome.best_epoch
+        self.loss_ = loss
+
+    def _take(self, weights: np.ndarray, bias: np.ndarray) -> None:
+        self.__dict__.pop("_packed", None)
+        self.output_weights_, self.output_bias_ = weights, bias
+
+    def _outputs(self) -> PackedRows:
+        """Output weights in blocks of 16 labels, made on first use and not part of the state."""
+        packed = self.__dict__.get("_packed")
+        if packed is None:
+            packed = self.__dict__["_packed"] = PackedRows(self.output_weights_)
+        return packed  # type: ignore[no-any-return]
+
+    def _predict_topk(self, X: Any, k: int) -> TopK:
+        return self._top(self._vectors(X), k)
+
+    def _top(self, vectors: np.ndarray, k: int) -> TopK:
+        bias = np.ascontiguousarray(self.output_bias_)
+        found = self._outputs().top(vectors, k, n_threads(self.n_jobs), bias)
+        return TopK._trusted(*found, self.n_labels_)
+
+    def _predict_allowed(self, X: Any, k: int, labels: LabelFilter) -> TopK:
+        """Look at the output weights of the allowed labels alone; texts are encoded once."""
+        threads, vectors = n_threads(self.n_jobs), self._vectors(X)
+
+        def search(rows: slice, ids: np.ndarray, wanted: int) -> TopK:
+            whole = len(ids) == self.n_labels_
+            outputs = self._outputs() if whole else PackedRows(self.output_weights_[ids])
+            bias = np.ascontiguousarray(self.output_bias_[ids])
+            found = outputs.top(np.ascontiguousarray(vectors[rows]), wanted, threads, bias)
+            return TopK._trusted(*found, None)
+
+        return labels.best(k, search)
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return all outputs, (n, L) float32. For few outputs or few rows."""
+        self._check_fitted()
+        bias = np.ascontiguousarray(self.output_bias_)
+        return self._outputs().products(self.embed(X), n_threads(self.n_jobs), bias)
+
+    @property
+    def link_(self) -> str:
+        """How a score becomes the value of an output, as in ``Network``."""
+        return Network.link_.fget(self)  # type: ignore[attr-defined, no-any-return]
+
+    def add_labels(
+        self,
+        X: Any,
+        Y: Any,
+        *,
+        Y_old: Any = None,
+        negatives: tuple[Any, Any] | None = None,
+        names: Any = None,
+    ) -> TextNetwork:
+        """Add labels to a fitted model; their ids follow those it has.
+
+        The encoder and the outputs of the old labels stay as they are; an output for each new label
+        is fitted to the vectors of the texts (``longtail.text.new_outputs``). ``fine_tuned`` then
+        trains everything further.
+
+        Parameters
+        ----------
+        X : texts; Y : (n, m) what the m new labels are for them
+        Y_old : (n, L) the old labels of the same texts: they are checked, and nothing else
+        negatives : ``(X, Y)``, further texts without the new labels, and their old labels
+        names : of the new labels, for a model whose labels have names
+        """
+        self._check_fitted()
+        weights, bias, vocabulary = new_outputs(self, X, Y, Y_old, negatives, names)
+        if len(bias):
+            self._take(
+                np.concatenate([self.output_weights_, weights]),
+                np.concatenate([self.output_bias_, bias]),
+            )
+            self.n_labels_ += len(bias)
+            self.label_names_ = vocabulary
+        return self
+
+    def _get_state(self) -> persist.State:
+        state = super()._get_state()
+        put_parameter(state)
+        state.params["encoder"] = os.fspath(self.encoder)
+        state.arrays.update(output_weights=self.output_weights_, output_bias=self.output_bias_)
+        state.meta.update(history=self.history_, best_epoch=self.best_epoch_, loss=self.loss_)
+        return state
+
+    def _set_state(self, state: persist.State) -> None:
+        super()._set_state(state)
+        self.missing_labels = take_parameter(state)
+        shape = (self.n_labels_, self.encoder_.width)
+        self._take(
+            state.array("output_weights", np.float32, shape),
+            state.array("output_bias", np.float32, shape[:1]),
+        )
+        self.history_ = list(state.meta.get("history", []))
+        self.best_epoch_ = state.count("best_epoch")
+        self.loss_ = str(state.meta.get("loss"))
+        if self.loss_ not in LOSSES[1:] + ERRORS[1:]:
+            raise ModelFormatError(f"a network has no loss {self.loss_!r}")
