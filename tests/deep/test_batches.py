@@ -8,9 +8,9 @@ import scipy.sparse as sp
 
 torch = pytest.importorskip("torch")
 
-from longtail.deep import batches as module  # noqa: E402
-from longtail.deep.batches import SparseRows  # noqa: E402
-from longtail.deep.outputs import chunk_edges  # noqa: E402
+from longtail.deep.batches import sparse_rows as module  # noqa: E402
+from longtail.deep.batches.sparse_rows import SparseRows  # noqa: E402
+from longtail.deep.outputs.chunks import CHUNK, chunk_edges  # noqa: E402
 
 CPU = torch.device("cpu")
 
@@ -54,7 +54,7 @@ def test_rows_without_entries():
 @pytest.mark.parametrize("outputs", [1, 7, 8, 9, 512, 513, 10_000, 205_443, 2_812_281])
 @pytest.mark.parametrize("rows", [1, 128, 2000])
 def test_chunks_cover_the_outputs_and_are_aligned_on_a_gpu(outputs, rows):
-    assert max(np.diff(chunk_edges(rows, outputs, CPU))) <= 512
+    assert max(np.diff(chunk_edges(rows, outputs, CPU))) == min(CHUNK, outputs)
     for device in (CPU, torch.device("cuda")):
         edges = chunk_edges(rows, outputs, device)
         assert edges[0] == 0 and edges[-1] == outputs and (np.diff(edges) > 0).all()

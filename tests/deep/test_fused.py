@@ -4,10 +4,10 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from longtail.deep.adam import Adam, Moments, Parameters  # noqa: E402
-from longtail.deep.batches import SparseRows  # noqa: E402
+from deep_cases import one_step  # noqa: E402
+
+from longtail.deep.adam import Adam, AdamArray  # noqa: E402
 from longtail.deep.fused import fused_adam, logit_gradient, sum_rows  # noqa: E402
-from longtail.deep.step import train_step  # noqa: E402
 
 
 def test_no_kernel_on_a_cpu():
@@ -36,13 +36,12 @@ def test_same_as_tensor_operations(width, some_rows, masked, dtype):
     results = []
     for device in ("cpu", "cuda"):
         w, first, second = (array.clone().to(device) for array in begin)
-        Adam(1e-2, weight_decay=0.3).update(
-            w,
-            Moments(first, second),
+        array = AdamArray(w, first, second, None if mask is None else mask.to(device))
+        array.update(
             gradient.to(device),
+            Adam(1e-2, weight_decay=0.3),
             7,
             rows=None if rows is None else rows.to(device),
-            mask=None if mask is None else mask.to(device),
         )
         results.append([w.cpu(), first.cpu(), second.cpu()])
     for plain, fused in zip(*results, strict=True):
@@ -95,19 +94,15 @@ def test_a_step_is_the_same_on_both_devices(loss, outputs):
     draw = torch.Generator().manual_seed(3)
     X = torch.rand(2000, 40, generator=draw) * (torch.rand(2000, 40, generator=draw) < 0.2)
     Y = (torch.rand(2000, outputs, generator=draw) < 3 / outputs).float()
-    w2 = 0.1 * torch.randn(outputs, 16, generator=draw)
-    weights = {"w1": torch.randn(40, 16, generator=draw), "b1": torch.zeros(16), "w2": w2}
-    weights["b2"] = torch.zeros(outputs)
-    results = []
-    for device in ("cpu", "cuda"):
-        parameters = Parameters({k: w.clone().to(device) for k, w in weights.items()})
-        rows = torch.arange(2000, device=device)
-        batch = SparseRows(X.numpy(), torch.device(device)).take(rows)
-        targets = Y.to(device)
-        if loss in ("sigmoid", "softmax"):
-            targets = SparseRows(Y.numpy(), torch.device(device)).take(rows)
-        train_step(parameters, batch, targets, loss, Adam(0.01), 1)
-        results.append({k: m.first.cpu() for k, m in parameters.moments.items()})
-    for name, plain in results[0].items():
-        scale = float(plain.abs().max())
-        torch.testing.assert_close(results[1][name], plain, rtol=1e-3, atol=1e-4 * scale)
+    weights = (
+        torch.randn(40, 16, generator=draw),
+        torch.zeros(16),
+        0.1 * torch.randn(outputs, 16, generator=draw),
+        torch.zeros(outputs),
+    )
+    plain, fused = (
+        one_step(X.numpy(), Y.numpy(), weights, loss, device=device)[1] for device in ("cpu", "cuda")
+    )
+    for name, first in plain.items():
+        scale = float(first.abs().max())
+        torch.testing.assert_close(fused[name], first, rtol=1e-3, atol=1e-4 * scale)
