@@ -2,8 +2,7 @@
 
     python benchmarks/coded/gpu.py [--quick] [--device cuda] [--profile]
 
-Needs torch; nothing else but the package's Python files (no data, no compiled core), since only the
-training step is timed. Random rows stand in for the data: time depends on sizes, not on values.
+Random rows stand in for the data: time depends on sizes, not on values.
 
 * MACH with B = 10,000 and R = 16 (Amazon-3M's reference: hidden 4,096, features hashed to 100,000,
   batch 2,000, 76 features a row) against the uncompressed network with 2,812,281 outputs.
@@ -21,37 +20,20 @@ also prints which kernels the time of MACH's step goes to.
 from __future__ import annotations
 
 import argparse
-import importlib
 import sys
 import time
-import types
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 import torch
 
-
-def training_step() -> list[Any]:
-    """``longtail.deep.step``, ``batches`` and ``adam``; also where the compiled core is missing."""
-    names = [f"longtail.deep.{name}" for name in ("step", "batches", "adam")]
-    try:
-        return [importlib.import_module(name) for name in names]
-    except ImportError:
-        source = Path(__file__).parents[2] / "src" / "longtail"
-        for name in list(sys.modules):
-            if name.partition(".")[0] == "longtail":
-                del sys.modules[name]
-        for name, folder in (("longtail", source), ("longtail.deep", source / "deep")):
-            package = types.ModuleType(name)
-            package.__path__ = [str(folder)]
-            sys.modules[name] = package
-        return [importlib.import_module(name) for name in names]
-
-
-STEP, BATCHES, ADAM = training_step()
+from longtail.deep.batches.sparse_rows import SparseRows
+from longtail.deep.encoders.bag import Bag
+from longtail.deep.objectives import named
+from longtail.deep.outputs import Full
+from longtail.deep.training.optimise import LazyAdam
 
 
 def random_rows(rng: np.random.Generator, n: int, width: int, per_row: int) -> sp.csr_matrix:
@@ -91,14 +73,16 @@ def seconds_of(work: Any, device: torch.device, times: int) -> float:
     return (time.perf_counter() - began) / times
 
 
-def make_parameters(d: int, h: int, outputs: int, device: torch.device) -> Any:
-    weights = {
-        "w1": torch.empty(d, h, device=device).normal_(0, 0.1),
-        "b1": torch.zeros(h, device=device),
-        "w2": torch.empty(outputs, h, device=device).normal_(0, 0.01),
-        "b2": torch.full((outputs,), -8.0, device=device),
-    }
-    return ADAM.Parameters(weights)
+def make_network(d: int, h: int, outputs: int, device: torch.device) -> tuple[Bag, Full]:
+    encoder = Bag(
+        torch.empty(d, h, device=device).normal_(0, 0.1), torch.zeros(h, device=device)
+    )
+    output = Full(
+        torch.empty(outputs, h, device=device).normal_(0, 0.01),
+        torch.full((outputs,), -8.0, device=device),
+        low_precision=device.type == "cuda",
+    )
+    return encoder, output
 
 
 def print_profile(step: Any) -> None:
@@ -130,36 +114,36 @@ def measure(
         if device.type == "cuda":
             torch.cuda.empty_cache()
             torch.cuda.reset_peak_memory_stats()
-        X = BATCHES.SparseRows(random_rows(rng, held, d, per_row), device)
-        targets: Any
+        X = SparseRows(random_rows(rng, held, d, per_row), device)
+        wanted: Any
         if loss == "squared":
-            targets = torch.randn(held, outputs, device=device)
+            wanted = rng.standard_normal((held, outputs), np.float32)
         else:
-            targets = BATCHES.SparseRows(random_rows(rng, held, outputs, labels_per_row), device)
-            targets.values.fill_(1.0)
-        parameters = make_parameters(d, h, outputs, device)
-        adam, count = ADAM.Adam(1e-3), [0]
-
+            wanted = random_rows(rng, held, outputs, labels_per_row)
+            wanted.data[:] = 1.0
+        objective = named(loss)
+        targets = objective.rows(wanted, device, 0)
+        encoder, output = make_network(d, h, outputs, device)
+        optimiser = LazyAdam(encoder, 0.0)
         rows = torch.arange(held, device=device)
 
         def batches() -> Iterator[tuple[Any, Any]]:
             while True:
-                dense = loss == "squared"
-                wanted = targets.split(batch_size) if dense else targets.batches(rows, batch_size)
-                yield from zip(X.batches(rows, batch_size), wanted, strict=True)
+                pairs = X.batches(rows, batch_size), targets.batches(rows, batch_size)
+                yield from zip(*pairs, strict=True)
 
         epochs = batches()
 
         def step() -> None:
-            count[0] += 1
-            STEP.train_step(
-                parameters, *next(epochs), loss, adam, count[0], low_precision=device.type == "cuda"
-            )
+            batch, labels = next(epochs)
+            vectors = encoder(batch)
+            _, gradient = output.step(vectors.detach(), labels, objective, 1e-3)
+            vectors.backward(gradient)
+            optimiser.step(1e-3)
 
-        with torch.no_grad():
-            each = seconds_of(step, device, steps)
-            if profile:
-                print_profile(step)
+        each = seconds_of(step, device, steps)
+        if profile:
+            print_profile(step)
     except torch.cuda.OutOfMemoryError:
         needed = (d * h + outputs * h) * 12 / 2**30
         print(f"| {title} | does not fit: weights and moments alone {needed:.0f} GiB | | | |")

@@ -25,6 +25,7 @@ from longtail.data.split import train_validation_indices, train_validation_split
 from longtail.data.synthetic import make_longtail
 from longtail.data.table_folder import read_table_folder, write_table_folder
 from longtail.data.tables import read_table, write_table
+from longtail.data.tokens import Tokens
 from longtail.data.topk import TopK
 from longtail.data.vocabulary import Vocabulary
 from longtail.data.xc_folder import (
@@ -46,6 +47,7 @@ __all__ = [
     "Dataset",
     "Description",
     "Split",
+    "Tokens",
     "TopK",
     "Vocabulary",
     "benchmark",

@@ -31,7 +31,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "transformer": {
         "epochs": 10,
         "batch_size": 128,
-        "learning_rate": 1e-4,
+        "learning_rate": 2e-4,
         "output_learning_rate": 1e-3,
         "weight_decay": 0.01,
         "dropout": 0.1,

@@ -1,0 +1,47 @@
+"""``Tokenizer``: texts to tokens."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+pytest.importorskip("tokenizers", reason="tokenizers is not installed")
+
+import longtail as lt  # noqa: E402
+from longtail.features.tokenizer import Tokenizer, as_texts  # noqa: E402
+
+TEXTS = ["A red fox.", "a blue fox", "RED cabbage, red wine", "naïve"]
+
+
+def test_words_are_learned_the_same_way_whatever_the_order_of_texts() -> None:
+    one, two = Tokenizer.trained(TEXTS, least=1), Tokenizer.trained(TEXTS[::-1], least=1)
+    assert one == two and one.json == two.json
+    ids = one.encode(["red Fox", "naive", "unheard"])
+    assert ids[0].ids.tolist() != ids[1].ids.tolist()
+    assert ids[2].ids.tolist() == [1]  # a word it does not know
+    assert Tokenizer.trained(TEXTS, least=2).size == 2 + 3  # a, fox, red
+
+
+def test_truncation_is_counted() -> None:
+    tokenizer = Tokenizer.trained(TEXTS, least=1)
+    tokens = tokenizer.encode([*TEXTS, ""], max_length=3)
+    assert tokens.lengths.tolist() == [3, 3, 3, 1, 0] and tokens.n_truncated == 2
+    assert tokenizer.encode(TEXTS).n_truncated == 0  # the limit does not stay
+    assert tokens.source is tokenizer and tokens[1:].source is tokenizer
+
+
+def test_pickled_and_read_again() -> None:
+    tokenizer = Tokenizer.trained(TEXTS, least=1)
+    again = pickle.loads(pickle.dumps(tokenizer))
+    assert again == tokenizer and again.encode(TEXTS).ids.tolist() == (
+        tokenizer.encode(TEXTS).ids.tolist()
+    )
+    with pytest.raises(lt.ModelFormatError, match="cannot be read"):
+        Tokenizer("{}")
+
+
+@pytest.mark.parametrize("texts", ["a text", b"bytes", 5, [1], [None], [["a"]]])
+def test_what_is_no_list_of_texts(texts: object) -> None:
+    with pytest.raises(TypeError):
+        as_texts(texts)

@@ -1,0 +1,77 @@
+"""Answers without torch: the ONNX file of an encoder."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from text_cases import text_network, worded
+
+import longtail as lt
+
+for package in ("onnx", "onnxruntime"):
+    pytest.importorskip(package, reason=f"{package} is not installed")
+
+WITHOUT_TORCH = """
+import sys
+for name in ("torch", "transformers", "safetensors"):
+    sys.modules[name] = None
+import numpy as np, longtail as lt
+model = lt.load(sys.argv[1])
+texts = open(sys.argv[2], encoding="utf-8").read().split("\\n")
+top = model.predict_topk(texts, k=5)
+np.savez(sys.argv[3], indices=top.indices, scores=top.scores)
+"""
+
+
+@pytest.mark.parametrize("kind", ["transformer", "average", "convolution"])
+def test_the_same_answers_without_torch(
+    kind: str, fitted: Any, data: Any, tmp_path: Path
+) -> None:
+    model = fitted if kind == "transformer" else text_network(kind).fit(*data)
+    texts = [*worded(seed=3)[0], "", "word1", "words it has never seen"]
+    expected = model.predict_topk(texts, k=5)
+    model.save(tmp_path / "model", onnx=True)
+    (tmp_path / "texts").write_text("\n".join(texts), encoding="utf-8")
+    files = [str(tmp_path / name) for name in ("model", "texts", "answers.npz")]
+    path = os.pathsep.join(p for p in sys.path if p)
+    subprocess.run(
+        [sys.executable, "-c", WITHOUT_TORCH, *files],
+        env={**os.environ, "PYTHONPATH": path},
+        check=True,
+    )
+    found = np.load(tmp_path / "answers.npz")
+    np.testing.assert_allclose(found["scores"], expected.scores, rtol=1e-3, atol=1e-3)
+    assert (found["indices"] == expected.indices).mean() > 0.99
+    loaded = lt.load(tmp_path / "model").set_params(runtime="torch")
+    assert loaded.predict_topk(texts, k=5) == expected
+
+
+def test_eight_bits(fitted: Any, tmp_path: Path) -> None:
+    texts = worded(seed=3)[0]
+    model = fitted.fine_tuned(*worded())
+    model.save(tmp_path / "float", onnx=True)
+    model.save(tmp_path / "int8", onnx="int8")
+    whole, small = (lt.load(tmp_path / name) for name in ("float", "int8"))
+    assert len(small.encoder_.onnx) < 0.6 * len(whole.encoder_.onnx)
+    first = [m.predict_topk(texts, k=1).indices for m in (whole, small)]
+    assert (first[0] == first[1]).mean() > 0.8
+
+
+def test_files_that_are_not_what_they_say(fitted: Any, tmp_path: Path) -> None:
+    model = fitted.fine_tuned(*worded())
+    model.save(tmp_path / "m", onnx=True)
+    model.encoder_ = model.encoder_.with_onnx(np.zeros(50, np.uint8))
+    model.set_params(runtime="onnx")
+    with pytest.raises(lt.ModelFormatError, match="cannot be read"):
+        model.embed(["word1"])
+    model.save(tmp_path / "none", onnx=False)
+    with pytest.raises(ValueError, match="without an ONNX file"):
+        lt.load(tmp_path / "none").set_params(runtime="onnx").embed(["word1"])
+    with pytest.raises(ValueError, match="onnx must be"):
+        model.save(tmp_path / "x", onnx="int4")
