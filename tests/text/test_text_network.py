@@ -28,13 +28,13 @@ def test_frugal_encoders_learn(kind: str, data: Any, tmp_path: Path) -> None:
     model = text_network(kind, learning_rate=1e-2).fit(*data)
     texts, Y = worded(seed=1)
     assert model.score(texts, Y) > 0.6
-    model.save(tmp_path / "model", onnx=False)
+    model.save(tmp_path / "model")
     assert lt.load(tmp_path / "model").predict_topk(texts) == model.predict_topk(texts)
 
 
 def test_saved_models_answer_alike(fitted: Any, data: Any, tmp_path: Path) -> None:
     texts = data[0]
-    fitted.save(tmp_path / "model", onnx=False)
+    fitted.save(tmp_path / "model")
     loaded = lt.load(tmp_path / "model")
     assert loaded.predict_topk(texts) == fitted.predict_topk(texts)
     np.testing.assert_array_equal(loaded.embed(texts[:5]), fitted.embed(texts[:5]))

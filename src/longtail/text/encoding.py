@@ -102,7 +102,7 @@ class OnnxEncoding:
         if state.onnx is None:
             raise ValueError(
                 "this model was saved without an ONNX file: save it again where torch and the "
-                "extra 'onnx' are installed, with save(path, onnx=True)"
+                "extra 'onnx' are installed, with onnx=True"
             )
         try:
             import onnxruntime

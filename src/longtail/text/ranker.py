@@ -19,6 +19,7 @@ from longtail.exceptions import ModelFormatError
 from longtail.features.tokenizer import Tokenizer, as_texts
 from longtail.text.encoder_state import EncoderState
 from longtail.text.encoding import Encoding, encoding_of
+from longtail.text.onnx_file import with_onnx
 
 __all__ = ["TextRanker"]
 
@@ -45,6 +46,7 @@ class TextRanker(ProbabilityRanker):
     max_length: int | None
     device: str
     runtime: str
+    onnx: bool | str | None
     n_jobs: int | None
 
     def _rows(self, X: Any, *, fitted: bool = True) -> Tokens:
@@ -82,7 +84,8 @@ class TextRanker(ProbabilityRanker):
         """Keep a trained encoder, as data and ready to encode."""
         self.tokenizer_, self.encoder_ = tokenizer, EncoderState.of(module)
         self.n_truncated_ = tokens.n_truncated
-        self.__dict__.pop("_encoding", None)
+        for made in ("_encoding", "_exported"):
+            self.__dict__.pop(made, None)
         if tokens.n_truncated:
             log.info(
                 "%d of %d texts were longer than %d tokens and were cut",
@@ -124,28 +127,17 @@ class TextRanker(ProbabilityRanker):
         (path / "model.safetensors").write_bytes(raw)
         (path / "tokenizer.json").write_text(self.tokenizer_.json, encoding="utf-8")
 
-    def save(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        overwrite: bool = False,
-        onnx: bool | str | None = None,
-    ) -> None:
-        """Write the fitted ranker to the directory ``path``, all of it or nothing.
-
-        ``onnx``: whether to add the encoder as an ONNX file, so that it answers without torch: True,
-        or "int8" for weights of eight bits (a quarter of the size, faster, answers differ a little);
-        None adds one where the extra ``onnx`` is installed and the model has none yet.
-        """
-        self._check_fitted()
-        from longtail.text.onnx_file import with_onnx
-
-        self.encoder_ = with_onnx(self.encoder_, onnx)
-        super().save(path, overwrite=overwrite)
+    def _saved_encoder(self) -> EncoderState:
+        """The encoder with its ONNX file, as ``onnx`` asks for one; written once."""
+        made_for, saved = self.__dict__.get("_exported", (None, None))
+        if saved is None or made_for != self.onnx:
+            saved = with_onnx(self.encoder_, self.onnx)
+            self.__dict__["_exported"] = self.onnx, saved
+        return saved  # type: ignore[no-any-return]
 
     def _get_state(self) -> persist.State:
         state = super()._get_state()
-        self.encoder_.put(state)
+        self._saved_encoder().put(state)
         raw = self.tokenizer_.json.encode("utf-8", "surrogatepass")
         state.arrays["tokenizer"] = np.frombuffer(raw, np.uint8)
         state.meta["n_truncated"] = self.n_truncated_
@@ -162,4 +154,5 @@ class TextRanker(ProbabilityRanker):
         self.n_truncated_ = state.count("n_truncated")
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: v for name, v in vars(self).items() if name not in ("_encoding", "_packed")}
+        made = ("_encoding", "_exported", "_packed")
+        return {name: value for name, value in vars(self).items() if name not in made}

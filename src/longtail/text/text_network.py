@@ -89,6 +89,9 @@ class TextNetwork(TextRanker):
     precision : "auto" (bfloat16 on a GPU), "float32", "bfloat16"
     runtime : what encodes texts of a fitted model: "torch", "onnx" (ONNX Runtime, no torch), or
         "auto"
+    onnx : whether a saved model has its encoder as an ONNX file too, so that it answers without
+        torch: True, False, "int8" for weights of eight bits (smaller and faster, answers differ a
+        little), or None: where the extra ``onnx`` is installed
     random_state, n_jobs : on a CPU, the same seed and number of threads give the same bits
 
     After ``fit``: ``output_weights_`` (L, e), ``output_bias_`` (L,), ``encoder_``, ``tokenizer_``,
@@ -135,6 +138,7 @@ class TextNetwork(TextRanker):
         device: str = "auto",
         precision: str = "auto",
         runtime: str = "auto",
+        onnx: bool | str | None = None,
         random_state: Any = 0,
         n_jobs: int | None = None,
     ) -> None:
@@ -162,6 +166,7 @@ class TextNetwork(TextRanker):
         self.device = device
         self.precision = precision
         self.runtime = runtime
+        self.onnx = onnx
         self.random_state = random_state
         self.n_jobs = n_jobs
 
