@@ -11,6 +11,7 @@ import typer
 from longtail.cli import options as opt
 from longtail.cli.output import note, print_json
 from longtail.cli.reading import DataOptions, Source, parse_weights, read
+from longtail.cli.text_options import refuse_for_features, with_text_options
 from longtail.cli.train import held_out
 from longtail.cli.trial import Trial, run_trial
 
@@ -37,6 +38,7 @@ class Entry:
         }
 
 
+@with_text_options
 def command(
     data: opt.Data,
     models: Annotated[
@@ -55,6 +57,8 @@ def command(
     seed: opt.Seed = 0,
     jobs: opt.Jobs = None,
     json: opt.Json = False,
+    *,
+    tfidf: dict[str, Any],
 ) -> None:
     """Fit several models on the same rows and set them side by side: quality, tail and cost."""
     weights = parse_weights(field_weights)
@@ -62,8 +66,9 @@ def command(
     source = read(
         data, DataOptions(text_column, label_column, label_separator, delimiter, layout, weights)
     )
+    refuse_for_features(tfidf, source)
     source = held_out(source, test_size, seed)
-    entries = compare_models(source, names, weights=weights, seed=seed, jobs=jobs)
+    entries = compare_models(source, names, weights=weights, tfidf=tfidf, seed=seed, jobs=jobs)
     if report is not None:
         from longtail.cli.compare_page import page
 
@@ -76,7 +81,13 @@ def command(
 
 
 def compare_models(
-    source: Source, names: list[str], *, weights: Any = None, seed: int = 0, jobs: int | None = None
+    source: Source,
+    names: list[str],
+    *,
+    weights: Any = None,
+    tfidf: dict[str, Any] | None = None,
+    seed: int = 0,
+    jobs: int | None = None,
 ) -> list[Entry]:
     """Fits each model on the same features and measures it on the test split."""
     from longtail.propensity import JainPropensity
@@ -86,7 +97,7 @@ def compare_models(
     models = {name: make_model(name, seed, jobs) for name in names}  # before the work begins
     if source.test is None:
         raise ValueError(f"{source.name} has no rows to measure on")
-    X, X_test = features(source, weights, jobs)
+    X, X_test = features(source, weights, tfidf, jobs)
     propensity = JainPropensity().fit(source.train.Y)
     entries = []
     for name, model in models.items():
@@ -104,21 +115,25 @@ def compare_models(
     return entries
 
 
-def features(source: Source, weights: Any, jobs: int | None) -> tuple[Any, Any]:
+def features(
+    source: Source, weights: Any, tfidf: dict[str, Any] | None, jobs: int | None
+) -> tuple[Any, Any]:
     """Features of the training and test rows, by the vectoriser that would be chosen."""
     from longtail.tagger.choose import choose
-    from longtail.tagger.fields import as_columns, is_matrix, joined, rows_of
+    from longtail.tagger.fields import as_columns, fit_rows, is_matrix, joined, rows_of
 
     assert source.test is not None
     columns, test = (as_columns(part.texts, None) for part in (source.train, source.test))
-    whole = joined(columns)
-    chosen = choose(whole, len(source.label_names), features=is_matrix(columns), n_jobs=jobs)
-    vectorizer = chosen.vectorizer
-    if isinstance(columns, dict):
-        X = rows_of(columns, vectorizer.fit(whole), weights)
-    else:
-        X = vectorizer.fit_transform(columns)
-    return X, rows_of(test, vectorizer, weights)
+    chosen = choose(
+        joined(columns),
+        len(source.label_names),
+        features=is_matrix(columns),
+        vectorizer=tfidf,
+        n_jobs=jobs,
+    )
+    note(f"over {chosen.over}")
+    X = fit_rows(columns, chosen.vectorizer, weights)
+    return X, rows_of(test, chosen.vectorizer, weights)
 
 
 def table(entries: list[Entry]) -> str:

@@ -15,10 +15,12 @@ from longtail.cli import options as opt
 from longtail.cli.output import check_free, note, print_json
 from longtail.cli.reading import DataOptions, Part, Source, parse_weights, read
 from longtail.cli.resume import resumable, unfinished
+from longtail.cli.text_options import refuse_for_features, with_text_options
 
 __all__ = ["command", "fit_tagger", "held_out", "measure"]
 
 
+@with_text_options
 def command(
     data: opt.Data,
     output: Annotated[
@@ -77,6 +79,8 @@ def command(
     seed: opt.Seed = 0,
     jobs: opt.Jobs = None,
     json: opt.Json = False,
+    *,
+    tfidf: dict[str, Any],
 ) -> None:
     """Train a model on texts with labels, measure it, and save both.
 
@@ -100,6 +104,7 @@ def command(
     options = DataOptions(text_column, label_column, label_separator, delimiter, layout, weights)
     params = {
         "model": model,
+        "vectorizer": tfidf or None,
         "field_weights": weights,
         "memory_limit": memory_limit,
         "random_state": seed,
@@ -113,6 +118,7 @@ def command(
         settings = {"random_state": seed, "n_jobs": jobs, "memory_limit": memory_limit}
         params["model"] = corrected_model(model, missing_labels, correction, **settings)
     source = held_out(read(data, options), test_size, seed)
+    refuse_for_features(tfidf, source)
     note(
         f"{source.name}: {len(source.train):,} rows, {len(source.label_names):,} labels"
         + (f"; {len(source.test):,} rows to measure on" if source.test is not None else "")

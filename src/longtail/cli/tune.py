@@ -5,7 +5,7 @@ from __future__ import annotations
 import json as jsonlib
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,6 +15,7 @@ import typer
 from longtail.cli import options as opt
 from longtail.cli.output import check_free, note, print_json
 from longtail.cli.reading import DataOptions, Part, Source, read
+from longtail.cli.text_options import refuse_for_features, with_text_options
 from longtail.cli.train import fit_tagger, held_out
 
 __all__ = ["command", "settings"]
@@ -28,6 +29,7 @@ _GRID: dict[str, tuple[Any, ...]] = {
 }
 
 
+@with_text_options
 def command(
     data: opt.Data,
     output: Annotated[
@@ -53,22 +55,27 @@ def command(
     seed: opt.Seed = 0,
     jobs: opt.Jobs = None,
     json: opt.Json = False,
+    *,
+    tfidf: dict[str, Any],
 ) -> None:
     """Try settings of vectoriser and model on a validation split, within a budget of time.
 
-    The default comes first, then settings in random order. The test split is never looked at.
+    The default comes first, then settings in random order. What you give is kept as it is. The
+    test split is never looked at.
     """
     if metric not in METRICS:
         raise ValueError(f"unknown metric {metric!r}: use {', '.join(METRICS)}")
     if output is not None:
         check_free(output, overwrite)
     source = read(data, DataOptions(text_column, label_column, label_separator, delimiter, layout))
+    refuse_for_features(tfidf, source)
     source = _with_validation(source, seed)
     names = [name.strip() for name in models.split(",")]
-    search = {"data": data, "metric": metric, "seed": seed}  # a journal may serve several
+    given = jsonlib.loads(jsonlib.dumps(tfidf))  # as it is read back: lists for tuples
+    search = {"data": data, "metric": metric, "seed": seed, "tfidf": given}  # one journal for all
     done = _read_journal(journal, search)
     began, found = time.monotonic(), []
-    for setting in settings(names, trials, seed, features=not isinstance(source.train.texts, list)):
+    for setting in settings(names, trials, seed, open_choices(source.train.texts, tfidf)):
         key = jsonlib.dumps(setting, sort_keys=True)
         if key in done:
             found.append((done[key], setting))
@@ -76,7 +83,7 @@ def command(
         if found and time.monotonic() - began > budget:
             note(f"the budget of {budget:g} s is spent")
             break
-        score, seconds = _score(source, setting, metric, seed, jobs)
+        score, seconds = _score(source, setting, metric, seed, jobs, tfidf)
         found.append((score, setting))
         note(f"{metric} {100 * score:6.2f}  {seconds:6.1f} s  {_shown(setting)}")
         if journal is not None:
@@ -86,7 +93,7 @@ def command(
     found.sort(key=lambda pair: -pair[0])
     best_score, best = found[0]
     if output is not None:
-        tagger, _ = fit_tagger(source, _params(best, seed, jobs))
+        tagger, _ = fit_tagger(source, _params(best, seed, jobs, tfidf))
         tagger.save(output, overwrite=overwrite)
         note(f"saved the best setting to {output}")
     if json:
@@ -96,8 +103,19 @@ def command(
         print(f"best: {metric} {100 * best_score:.2f}  {_shown(best)}")
 
 
+def open_choices(texts: Any, tfidf: dict[str, Any]) -> set[str]:
+    """Which choices about the texts are left to try: those that are not given, for words alone."""
+    if not isinstance(texts, list):
+        return set()
+    from longtail.tagger.choose_terms import choose_terms
+
+    words = choose_terms(texts, tfidf).vectorizer.analyzer == "word"
+    fixed = {"ngrams": "ngram_range" in tfidf or not words, "min_df": "min_df" in tfidf}
+    return {name for name, given in fixed.items() if not given}
+
+
 def settings(
-    models: list[str], most: int, seed: int, *, features: bool = False
+    models: list[str], most: int, seed: int, text_choices: Collection[str] = ()
 ) -> Iterator[dict[str, Any]]:
     """Settings to try: the default of each model, then the others in random order."""
     import numpy as np
@@ -106,9 +124,9 @@ def settings(
 
     for name in models:
         make_model(name)  # refuses an unknown one before any work
-    grid = {**_GRID, "model": tuple(models)}
-    if features:
-        grid = {"model": grid["model"], "C": grid["C"]}
+    kept = ("model", "C", *text_choices)
+    grid = {name: values for name, values in _GRID.items() if name in kept}
+    grid["model"] = tuple(models)
     every = [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
     if not any(name in ("xr-linear", "one-vs-all", "ensemble") for name in models):
         every = [s for s in every if s["C"] == 1.0]
@@ -119,8 +137,9 @@ def settings(
     yield from (first + [rest[i] for i in order])[:most]
 
 
-def _params(setting: dict[str, Any], seed: int, jobs: int | None) -> dict[str, Any]:
-    from longtail.features import Tfidf
+def _params(
+    setting: dict[str, Any], seed: int, jobs: int | None, tfidf: dict[str, Any]
+) -> dict[str, Any]:
     from longtail.tagger.choose import make_model
 
     model = make_model(setting["model"], seed, jobs)
@@ -128,19 +147,26 @@ def _params(setting: dict[str, Any], seed: int, jobs: int | None) -> dict[str, A
     for member in members:
         if "C" in member.get_params(deep=False):
             member.set_params(C=setting["C"])
-    params: dict[str, Any] = {"model": model}
+    terms = dict(tfidf)
     if "ngrams" in setting:
-        params["vectorizer"] = Tfidf(
-            ngram_range=(1, setting["ngrams"]), min_df=setting["min_df"], n_jobs=jobs
-        )
-    return params
+        terms["ngram_range"] = (1, setting["ngrams"])
+    if "min_df" in setting:
+        terms["min_df"] = setting["min_df"]
+    return {"model": model, "vectorizer": terms or None, "n_jobs": jobs}
 
 
 def _score(
-    source: Source, setting: dict[str, Any], metric: str, seed: int, jobs: int | None
+    source: Source,
+    setting: dict[str, Any],
+    metric: str,
+    seed: int,
+    jobs: int | None,
+    tfidf: dict[str, Any],
 ) -> tuple[float, float]:
     assert source.dev is not None
-    tagger, seconds = fit_tagger(source, {**_params(setting, seed, jobs), "calibrate": False})
+    tagger, seconds = fit_tagger(
+        source, {**_params(setting, seed, jobs, tfidf), "calibrate": False}
+    )
     report = tagger.evaluate(
         source.dev.texts,
         source.dev.Y,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import os
 from collections.abc import Sequence
@@ -14,9 +15,10 @@ import scipy.sparse as sp
 
 from longtail._validation import as_labels
 from longtail.data import Vocabulary
+from longtail.data.label_lists import is_label_matrix, label_lists
 from longtail.tagger.given import GivenFeatures
 
-__all__ = ["PARTS", "Labelled", "copied", "fit_ranker", "label_rows", "named_labels"]
+__all__ = ["PARTS", "Labelled", "copied", "fit_ranker", "label_rows", "named_labels", "unnamed"]
 
 PARTS = ("model", "held-out")  # folders of a checkpoint
 
@@ -48,22 +50,33 @@ class Labelled:
 
 def named_labels(labels: Any, names: Sequence[str] | None, texts: Sequence[str] | None) -> Labelled:
     """From lists of names, or from a matrix whose columns are ``names``."""
-    matrix = sp.issparse(labels) or hasattr(labels, "shape")
-    if names is not None:
+    if is_label_matrix(labels):
+        if names is None:
+            raise unnamed(labels)
         vocabulary = Vocabulary(names)
-        if matrix:
-            Y = as_labels(labels, n_labels=len(vocabulary), name="labels")
-        else:
-            Y = vocabulary.encode(labels)
-    elif matrix:
-        raise TypeError("labels is a matrix: say what its columns are called with label_names=")
+        Y = as_labels(labels, n_labels=len(vocabulary), name="labels")
     else:
-        lists = [row if isinstance(row, str) else list(row) for row in labels]
-        vocabulary = Vocabulary.from_lists(lists)
+        lists = label_lists(labels)
+        vocabulary = Vocabulary.from_lists(lists) if names is None else Vocabulary(names)
+        strangers = {name for row in lists for name in row if name not in vocabulary}
+        if strangers:
+            raise ValueError(
+                f"the label {min(strangers)!r} is not one of the {len(vocabulary)} label_names "
+                "(a whole number in a list is a name, 7 is '7': for ids, give a label matrix)"
+            )
         Y = vocabulary.encode(lists)
     if texts is not None and len(texts) != len(vocabulary):
         raise ValueError(f"there are {len(texts)} label_texts for {len(vocabulary)} labels")
     return Labelled(vocabulary, None if texts is None else list(texts), Y)
+
+
+def unnamed(labels: Any) -> TypeError:
+    """The error for numbers without names."""
+    if getattr(labels, "ndim", 2) == 1:
+        return TypeError(
+            "labels has one number per row: give one list of labels per row, as in [[7], [9]]"
+        )
+    return TypeError("labels is a matrix: say what its columns are called with label_names=")
 
 
 def label_rows(
@@ -101,7 +114,15 @@ def fit_ranker(
 
 
 def copied(estimator: Any) -> Any:
-    """The same estimator, not fitted."""
-    if isinstance(estimator, type) or not hasattr(estimator, "get_params"):
-        raise TypeError(f"expected an estimator, got {estimator!r}")
-    return type(estimator)(**estimator.get_params(deep=False))
+    """The same estimator, not fitted; a copy of an object that has no parameters."""
+    if isinstance(estimator, type):
+        raise TypeError(f"expected an estimator, got the class: write {estimator.__name__}()")
+    if hasattr(estimator, "get_params"):
+        return type(estimator)(**estimator.get_params(deep=False))
+    try:
+        return copy.deepcopy(estimator)
+    except Exception as error:
+        raise TypeError(
+            f"{estimator!r} cannot be copied ({error}), and fit leaves what it is given as it is: "
+            "give the object get_params, or a __deepcopy__"
+        ) from error

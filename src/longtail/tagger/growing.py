@@ -8,6 +8,7 @@ import numpy as np
 
 from longtail._validation import check_same_rows
 from longtail.data import Vocabulary
+from longtail.data.label_lists import label_lists
 from longtail.tagger.abilities import cannot
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ def teach(tagger: Tagger, texts: Any, labels: Any) -> None:
             f"{type(tagger.rule_).__name__} was learned for the labels there are: fit anew, or "
             "take a rule that learns nothing"
         )
-    lists = [row if isinstance(row, str) else list(row) for row in labels]
+    lists = label_lists(labels)
     found = Vocabulary.from_lists(lists)
     known_names = tagger.vocabulary_
     new = [name for name in found if name not in known_names]

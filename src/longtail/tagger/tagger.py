@@ -12,18 +12,28 @@ import numpy as np
 from longtail import persist
 from longtail._validation import as_k, check_same_rows
 from longtail.data import TopK
+from longtail.metrics import precision_at_k
 from longtail.report import Report
 from longtail.tagger.answering import Answering
 from longtail.tagger.choose import choose, make_model
 from longtail.tagger.explanation import explain_row
-from longtail.tagger.fields import Columns, as_columns, check_weights, is_matrix, joined, rows_of
+from longtail.tagger.fields import (
+    Columns,
+    as_columns,
+    check_weights,
+    fit_rows,
+    is_matrix,
+    joined,
+    rows_of,
+)
 from longtail.tagger.fitting import copied, fit_ranker, label_rows, named_labels
 from longtail.tagger.growing import teach
 from longtail.tagger.held_out import learn_from_held_out
 from longtail.tagger.measuring import lean_curve, report_on
 from longtail.tagger.names import find_label
-from longtail.tagger.saving import restore, to_state
+from longtail.tagger.saving import check_savable, restore, to_state
 from longtail.tagger.truth import Truth, as_truth
+from longtail.tagger.vectorizers import own_vectorizer
 
 __all__ = ["Tagger"]
 
@@ -39,8 +49,11 @@ class Tagger(Answering):
     Parameters
     ----------
     model : a ranker, a name (``longtail.tagger.MODELS``), or None to choose
-    vectorizer : anything with ``fit_transform`` and ``transform`` from texts to rows; None to
-        choose a ``Tfidf``
+    vectorizer : a ``Tfidf``, or None to choose its parameters; a mapping, such as
+        ``{"min_df": 1}``, names those that are not to be chosen. A ``TfidfVectorizer``,
+        ``CountVectorizer`` or ``HashingVectorizer`` of scikit-learn is read as the ``Tfidf`` that
+        makes the same matrix. Anything else with ``fit_transform`` and ``transform`` from texts to
+        rows needs ``savable=False``
     rule : a decision rule of ``longtail.decide``, or anything with its ``select``, that chooses
         among the 100 most probable labels of each text, and how many; None for the k best. A rule
         that learns (``FrankWolfe``, ``Threshold``) does so on texts held out of the training.
@@ -52,6 +65,9 @@ class Tagger(Answering):
         label: rare labels are found more often, frequent ones lose precision
     memory_limit : bytes, or a text like "2GB", that the training of a tree or of one-vs-all plans
         for
+    savable : whether ``fit`` refuses, before it trains, a vectoriser, model or rule that could not
+        be saved: a saved model holds data and no code, so they have to be Longtail's own. False
+        takes any object with the methods; ``save`` then raises TypeError
     random_state, n_jobs, memory_limit : for what is chosen here; a model that is given keeps its
         own
 
@@ -83,6 +99,7 @@ class Tagger(Answering):
         calibrate: bool = True,
         learn_label_texts: bool = False,
         memory_limit: int | float | str | None = None,
+        savable: bool = True,
         random_state: Any = 0,
         n_jobs: int | None = None,
     ) -> None:
@@ -93,6 +110,7 @@ class Tagger(Answering):
         self.calibrate = calibrate
         self.learn_label_texts = learn_label_texts
         self.memory_limit = memory_limit
+        self.savable = savable
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -108,7 +126,9 @@ class Tagger(Answering):
         """Learns from texts and their labels.
 
         ``texts``: a list of strings; with several fields a mapping from field to list, or one
-        mapping a text; or features (n, d). ``labels``: one list of names a text; or a label matrix
+        mapping a text; or features (n, d). ``labels``: one list, tuple, set or array of names a
+        text (a list of them, a pandas Series, an array of NumPy or pyarrow), where whole numbers
+        are names as in ``load_dataset`` (7 is "7") and a missing row has none; or a label matrix
         (n, L) with ``label_names`` in column order. ``label_texts``: what each label is called in
         words, in the order of ``label_names``, shown beside the name. ``checkpoint``: a folder for
         finished parts of the training; a ``fit`` that was cut short, called again with the same
@@ -134,10 +154,7 @@ class Tagger(Answering):
         log.info("%s", why)
         if n_labels < len(given.vocabulary):
             log.info("%d labels have no text and are left out", len(given.vocabulary) - n_labels)
-        if isinstance(columns, dict):
-            X = rows_of(columns, vectorizer.fit(whole), weights)
-        else:
-            X = vectorizer.fit_transform(columns)
+        X = fit_rows(columns, vectorizer, weights)
         extra = label_rows(vectorizer, learned.texts if self.learn_label_texts else None, n_labels)
         model = fit_ranker(model, X, learned.Y, extra, checkpoint, "model")
         self.rule_ = learn_from_held_out(
@@ -167,24 +184,27 @@ class Tagger(Answering):
             "n_jobs": self.n_jobs,
             "memory_limit": self.memory_limit,
         }
-        chosen = choose(texts, n_labels, features=given, **settings)
+        vectorizer = own_vectorizer(self.vectorizer, self.savable)
+        chosen = choose(texts, n_labels, features=given, vectorizer=vectorizer, **settings)
         model = self.model
         if model is None or model == "auto":
             model, why = chosen.model, chosen.why
         elif isinstance(model, str):
-            model, why = make_model(model, **settings), f"{model}, as asked"
+            why = f"{model}, as asked, over {chosen.over}"
+            model = make_model(model, **settings)
         else:
-            model, why = copied(model), f"{type(model).__name__}, as asked"
-        vectorizer = (
-            chosen.vectorizer if self.vectorizer is None or given else copied(self.vectorizer)
-        )
+            why = f"{type(model).__name__}, as asked, over {chosen.over}"
+            model = copied(model)
         if not hasattr(model, "predict_topk"):
             raise TypeError(f"model must be a ranker such as XRLinear(), got {self.model!r}")
         if not (self.rule is None or hasattr(self.rule, "select")):
             raise TypeError(
                 f"rule must have select, as rules of longtail.decide, got {self.rule!r}"
             )
-        return vectorizer, model, why
+        if self.savable:
+            check_savable("model", model)
+            check_savable("rule", self.rule)
+        return chosen.vectorizer, model, why
 
     def evaluate(
         self,
@@ -209,6 +229,24 @@ class Tagger(Answering):
         # Leaning answers are out of the order of their probabilities.
         options: dict[str, Any] = {"probabilities": False} if tail else {}
         return self.measure(truth, top, k=k, title=title, n_resamples=n_resamples, **options)
+
+    def score(
+        self, texts: Any, labels: Any, k: int = 1, *, label_names: Sequence[str] | None = None
+    ) -> float:
+        """Precision at k, the mean share of the k best labels that are true; for cross-validation.
+
+        ``labels`` and ``label_names`` as in ``fit``; labels that this tagger does not know are
+        missed. ``evaluate`` says much more, also about rare labels.
+
+        >>> from sklearn.model_selection import cross_val_score
+        >>> texts, labels = ["paper jam", "no wifi"] * 30, [["printer"], ["network"]] * 30
+        >>> cross_val_score(Tagger(), texts, labels, cv=3)
+        array([1., 1., 1.])
+        """
+        truth = self.truth(labels, label_names)
+        top = self.predict_topk(texts, k)
+        check_same_rows(len(top), truth.Y.shape[0], "texts", "labels")
+        return float(precision_at_k(truth.Y, top, k=k)) if len(top) else 0.0
 
     def truth(
         self, labels: Any, label_names: Sequence[str] | None = None, unknown: Any = None
