@@ -53,7 +53,7 @@ def tfidf_from_sklearn(vectorizer: Any) -> Tfidf:
     if kind == "HashingVectorizer":
         if given["alternate_sign"]:
             raise ValueError("alternate_sign=True: Tfidf hashes without signs")
-        params.update(_COUNTS, n_features=given["n_features"], min_df=1, norm=given["norm"])
+        params.update(_COUNTS, n_features=given["n_features"], min_df=0.0, norm=given["norm"])
     else:
         params.update({name: given[name] for name in _VOCABULARY})
         params.update(

@@ -25,7 +25,7 @@ UNSPACED = "".join(
     )
 )
 _UNSPACED = re.compile(f"[{UNSPACED}]")
-_LETTER = re.compile(rf"[\w{UNSPACED}]")
+_NO_LETTERS = re.compile(rf"[^\w{UNSPACED}]+")
 
 
 def unspaced_share(texts: Iterable[str]) -> float:
@@ -38,6 +38,6 @@ def unspaced_share(texts: Iterable[str]) -> float:
     """
     unspaced = letters = 0
     for text in texts:
-        letters += len(_LETTER.findall(text))
-        unspaced += len(_UNSPACED.findall(text))
+        letters += len(_NO_LETTERS.sub("", text))
+        unspaced += 0 if text.isascii() else len(_UNSPACED.findall(text))
     return unspaced / letters if letters else 0.0

@@ -42,8 +42,8 @@ class Tfidf(Estimator):
     strip_accents : then ``"unicode"`` (decompose and drop the marks: é to e, ﬁ to fi) or
         ``"ascii"`` (and drop all that is not ASCII); None for neither.
     min_word_length : leave shorter words out, in characters; for ``analyzer="word"``. The default
-        is that of scikit-learn and loses "type 2" and "vitamin C"; 1 keeps all words, and is what
-        a ``Tagger`` chooses for short texts.
+        is that of scikit-learn and loses the 2 of "type 2"; 1 keeps all words, and is what a
+        ``Tagger`` chooses.
     stop_words : words to leave out, spelled as they are after the steps above; None for none.
     min_df, max_df : keep terms that occur in at least, at most so many texts (an int) or so large a
         part of them (a float).

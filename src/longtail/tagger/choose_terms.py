@@ -1,7 +1,9 @@
 """Which terms of the texts to count, told by the texts, in one line as well.
 
-- **Short texts** (codes, titles, queries of a few words): words and pairs of words, and words of
-  one character too ("type 2", "vitamin C"); neither brings anything where texts are long.
+- **Words** of one character count ("type 2", "vitamin C"): over all texts the measures hardly move,
+  but texts that differ in nothing else are told apart.
+- **Short texts** (codes, titles, queries of a few words): pairs of words too; they cost much and
+  bring nothing where texts are long.
 - **Few texts**: words of a single text are kept, otherwise those of at least two.
 - **Scripts without spaces** (``longtail.features.scripts``): where a part of the letters is of such
   scripts, characters and short runs of them, within what stands between spaces: words of other
@@ -26,7 +28,7 @@ __all__ = ["Terms", "choose_terms"]
 
 SHORT_TEXT = 8.0  # words, on average
 FEW_TEXTS = 200  # below this, words of a single text are kept too
-UNSPACED = 0.1  # share of the letters, from which words between spaces no longer do
+UNSPACED = 0.05  # share of the letters, from which words between spaces no longer do
 _SAMPLE = 2000  # texts looked at
 
 
@@ -53,24 +55,21 @@ def choose_terms(
     given = dict(given or {})
     sample = [text for text in texts[:: max(1, len(texts) // _SAMPLE)] if isinstance(text, str)]
     share, words = unspaced_share(sample), _mean(len(text.split()) for text in sample)
-    characters = given.get("analyzer", "word") != "word"
+    few, unspaced = len(texts) < FEW_TEXTS, share >= UNSPACED
+    chosen: dict[str, Any] = {"analyzer": "word", "min_df": 1 if few else 2, "n_jobs": n_jobs}
+    if unspaced and given.get("stop_words") is None:  # stop words ask for words
+        chosen["analyzer"] = "char_wb"
+    if given.get("analyzer", chosen["analyzer"]) == "word":
+        chosen["min_word_length"] = 1
+        chosen["ngram_range"] = (1, 2) if words <= SHORT_TEXT and not few else (1, 1)
+    else:
+        chosen["ngram_range"] = (1, 4) if unspaced else (2, 5)
     size = f"{len(texts):,} texts of {words:.0f} words"
-    chosen: dict[str, Any] = {"min_df": 1 if len(texts) < FEW_TEXTS else 2, "n_jobs": n_jobs}
-    if share >= UNSPACED:
-        # Stop words, and an analyser that is named, say what is wanted.
-        if "analyzer" not in given and given.get("stop_words") is None:
-            chosen["analyzer"], characters = "char_wb", True
-        chosen["ngram_range"] = (1, 4) if characters else (1, 1)
+    if unspaced:
         size = (
             f"{len(texts):,} texts of {_mean(map(len, sample)):.0f} characters, {share:.0%} of the "
             "letters in scripts without spaces"
         )
-    elif characters:
-        chosen["ngram_range"] = (2, 5)
-    elif words <= SHORT_TEXT:
-        chosen["min_word_length"] = 1
-        if len(texts) >= FEW_TEXTS:
-            chosen["ngram_range"] = (1, 2)
     vectorizer = Tfidf(**{**chosen, **given})
     return Terms(vectorizer, _described(vectorizer), size)
 

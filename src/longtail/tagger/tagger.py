@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import numbers
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -280,7 +281,11 @@ class Tagger(Answering):
         self.report_ = {"summary": summary, "html": report.to_html()}
 
     def explain(
-        self, text: Any, label: str | Sequence[str] | None = None, *, n_terms: int = 10
+        self,
+        text: Any,
+        label: str | int | Sequence[str | int] | None = None,
+        *,
+        n_terms: int = 10,
     ) -> Any:
         """Which words of one text speak for a label, an ``Explanation``; a list for a list.
 
@@ -294,12 +299,13 @@ class Tagger(Answering):
             if best < 0:
                 raise ValueError("this text gets no label: name the one to explain")
             label = self.label_names[best]
-        names = [label] if isinstance(label, str) else list(label)
-        ids = {name: find_label(self.vocabulary_, name) for name in names}
+        one = isinstance(label, (str, numbers.Integral))
+        wanted = [find_label(self.vocabulary_, name) for name in ([label] if one else label)]
+        ids = {self.label_names[i]: i for i in wanted}
         found = explain_row(
             self.model_, self.vectorizer_, x, joined(columns)[0], ids, as_k(n_terms, "n_terms")
         )
-        return found[0] if isinstance(label, str) else found
+        return found[0] if one else found
 
     def add_labels(self, texts: Any, labels: Any) -> Tagger:
         """Teaches new labels from some texts, without training the others again.
