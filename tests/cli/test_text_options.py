@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import sys
+import random
 from pathlib import Path
 
 import pytest
@@ -11,9 +11,6 @@ from cli_cases import run, write_tickets
 
 import longtail as lt
 from longtail.cli.text_options import TEXT_OPTIONS
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "tagger"))
-import unspaced_cases
 
 
 @pytest.fixture(scope="module")
@@ -103,10 +100,12 @@ def vocabulary(data: Path) -> list[str]:
 
 
 def test_scripts_without_spaces_are_recognised(folder: Path) -> None:
-    rows = unspaced_cases.tickets("Japanese", 240)
-    lines = [{"text": t, "labels": names} for t, names in zip(*rows, strict=True)]
-    data = folder / "japanese.jsonl"
-    data.write_text("\n".join(json.dumps(line) for line in lines))
+    topics = {"login": ["ログイン", "パスワード"], "network": ["無線", "接続", "ルーター"]}
+    rng, data = random.Random(0), folder / "japanese.jsonl"
+    with open(data, "w") as file:
+        for label in list(topics) * 120:
+            words = ["今日", rng.choice(topics[label]), "できません", rng.choice(topics[label])]
+            file.write(json.dumps({"text": "".join(words), "labels": [label]}) + "\n")
     done = run("train", data, "-o", folder / "japanese")
     assert "in scripts without spaces" in done.stderr
     answer = run("predict", folder / "japanese", "-k", 1, stdin="パスワードを忘れました\n")

@@ -300,8 +300,9 @@ class Tagger(Answering):
                 raise ValueError("this text gets no label: name the one to explain")
             label = self.label_names[best]
         one = isinstance(label, (str, numbers.Integral))
-        wanted = [find_label(self.vocabulary_, name) for name in ([label] if one else label)]
-        ids = {self.label_names[i]: i for i in wanted}
+        wanted: Any = [label] if one else label
+        label_ids = [find_label(self.vocabulary_, name) for name in wanted]
+        ids = {self.label_names[i]: i for i in label_ids}
         found = explain_row(
             self.model_, self.vectorizer_, x, joined(columns)[0], ids, as_k(n_terms, "n_terms")
         )
