@@ -123,6 +123,8 @@ def features(source: Source, weights: Any, jobs: int | None) -> tuple[Any, Any]:
 
 def table(entries: list[Entry]) -> str:
     """Metrics in per cent, then recall from head to tail, then cost."""
+    from longtail.report.catalogue import OVER
+
     width = max(14, *(len(entry.name) + 2 for entry in entries))
 
     def line(title: str, cells: list[str]) -> str:
@@ -132,6 +134,7 @@ def table(entries: list[Entry]) -> str:
     for metric in SHOWN:
         if all(metric in entry.report.metrics for entry in entries):
             lines.append(line(metric, [f"{100 * entry.report[metric]:.1f}" for entry in entries]))
+    lines += [f"present: {OVER['present']}"]
     lines += ["", "labels found among 5 answers, by training frequency"]
     for bins in zip(*(entry.report.bins for entry in entries), strict=True):
         title = f"{bins[0].name}: {bins[0].n_labels:,} labels"

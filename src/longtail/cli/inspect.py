@@ -20,6 +20,8 @@ def command(
     json: opt.Json = False,
 ) -> None:
     """Tell what a model is: type, labels, parameters, size, and how good it was."""
+    from longtail.report.catalogue import OVER
+
     facts = facts_of(model, verify=verify)
     if json:
         print_json(facts)
@@ -28,6 +30,7 @@ def command(
         if name == "measured":
             shown = {m: value[m] for m in SHOWN if m in value}
             print("measured: " + ", ".join(f"{m} {100 * v:.1f} %" for m, v in shown.items()))
+            print(f"  present: {OVER['present']}")
         elif isinstance(value, dict):
             print(f"{name}:")
             for key, inner in value.items():

@@ -24,7 +24,10 @@ def command(
     split: Annotated[str, typer.Option(help="train, dev, test or auto.")] = "auto",
     k: Annotated[int, typer.Option("-k", "--k", help="Labels for each text.", min=1)] = 5,
     metric: Annotated[
-        str, typer.Option(help="What to trade precision for: macro_f1, macro_recall, coverage, …")
+        str,
+        typer.Option(
+            help="What to trade precision for, over all labels: macro_f1, macro_recall, coverage, …"
+        ),
     ] = "macro_f1",
     steps: Annotated[int, typer.Option(help="Points on the curve.", min=2, max=101)] = 19,
     keep: Annotated[

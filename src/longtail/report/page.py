@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from longtail.report import drawings, page_tables
+from longtail.report.catalogue import CATALOGUE
 from longtail.report.markup import document, element, safe
 from longtail.report.page_tables import interval
 from longtail.report.summary import Report
@@ -52,6 +53,7 @@ def _header(report: Report) -> str:
 
 
 def _tiles(report: Report) -> str:
+    over = {entry.symbol: entry.over for entry in CATALOGUE}
     tiles = []
     for symbol in _TILES:
         k = report.ks[0] if symbol == "P" else max(report.ks)
@@ -60,7 +62,9 @@ def _tiles(report: Report) -> str:
             tiles.append(
                 f'<div class="tile"><dt>{safe(m.name)}</dt>'
                 f'<dd class="big">{per_cent(m.value)}<span>%</span></dd>'
-                f"{interval(m, 'dd')}</div>"
+                f"{interval(m, 'dd')}"
+                + (f'<dd class="ci">{over[symbol]}</dd>' if over[symbol] else "")
+                + "</div>"
             )
     return f'<dl class="tiles">{"".join(tiles)}</dl>'
 

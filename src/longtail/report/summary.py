@@ -67,9 +67,13 @@ class Report:
         return fragment(self)
 
     def to_dict(self, *, labels: bool = False) -> dict[str, Any]:
-        """Plain JSON values. ``metrics`` maps ``P@1`` to ``{"value": 0.8, "ci": [0.78, 0.82]}``;
-        with ``labels``, the table of single labels too.
+        """Plain JSON values. ``metrics`` maps ``P@1`` to ``{"value": 0.8, "ci": [0.78, 0.82]}``,
+        ``meanings`` its symbol ``P`` to what it says; with ``labels``, the table of single labels
+        too. Coverage of a bin, and of a bin of a rule, is over its labels present in the test rows.
         """
+        from longtail.report.catalogue import CATALOGUE
+
+        used = {m.symbol for m in self.metrics.values()}
         listed = {"table": [_plain(asdict(label)) for label in self.labels]} if labels else {}
         return {
             "title": self.title,
@@ -78,6 +82,7 @@ class Report:
                 name: {"value": m.value, "ci": None if m.low is None else [m.low, m.high]}
                 for name, m in self.metrics.items()
             },
+            "meanings": {e.symbol: e.meaning for e in CATALOGUE if e.symbol in used},
             "bins": [_plain(asdict(b)) for b in self.bins],
             "labels": {
                 "missed": [_plain(asdict(label)) for label in self.missed],

@@ -94,7 +94,7 @@ def _bins(report: Report) -> str:
             f"{source} count",
             "positives",
             f"R@{k}",
-            f"coverage@{k}",
+            f"coverage present@{k}",
             f"part of P@{k}",
         ]
     ]
@@ -124,7 +124,7 @@ def _rules(report: Report) -> str:
         values = [rule.metrics[f"{symbol}@{k}"] for symbol in ("P", "macro-F1", "coverage")]
         values += [b.recall[k] for b in rule.bins]
         rows.append([f"  {printable(rule.name)}", *(per_cent(v) for v in values)])
-    lines = [f"Decision rules, and the recall of each bin at {k}", align(rows)]
+    lines = [f"Decision rules, over all labels, and the recall of each bin at {k}", align(rows)]
     lines += [
         textwrap.fill(printable(rule.sentence), _WIDTH, initial_indent="  ", subsequent_indent="  ")
         for rule in report.rules[1:]
