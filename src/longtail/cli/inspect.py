@@ -31,6 +31,8 @@ def command(
             shown = {m: value[m] for m in SHOWN if m in value}
             print("measured: " + ", ".join(f"{m} {100 * v:.1f} %" for m, v in shown.items()))
             print(f"  present: {OVER['present']}")
+        elif name == "measured on":
+            print(f"measured on: {value}")
         elif isinstance(value, dict):
             print(f"{name}:")
             for key, inner in value.items():
@@ -63,6 +65,8 @@ def facts_of(path: Path, *, verify: bool) -> dict[str, Any]:
     facts["vectorizer"] = repr(found.vectorizer_)
     if found.report_ is not None:
         metrics = found.report_["summary"]["metrics"]
+        if found.report_["summary"].get("measured_on"):
+            facts["measured on"] = found.report_["summary"]["measured_on"]
         facts["measured"] = {name: round(m["value"], 4) for name, m in metrics.items()}
     return facts
 

@@ -48,7 +48,9 @@ def _header(report: Report) -> str:
         f'<header><p class="over">Evaluation report</p><h1>{safe(report.title)}</h1>'
         f'<p class="lead">{facts.n_rows:,} rows, {facts.n_labels:,} labels, '
         f"{facts.present_labels:,} of them in the test set, "
-        f"{facts.labels_per_row:.2f} labels a row.</p></header>"
+        f"{facts.labels_per_row:.2f} labels a row."
+        + (f" Measured on {safe(report.measured_on)}." if report.measured_on else "")
+        + "</p></header>"
     )
 
 
@@ -103,6 +105,8 @@ def _provenance(report: Report) -> str:
     if facts.n_train_rows is not None:
         unseen = f"{facts.unseen_labels:,} of the labels in the test set"
         rows += [("Training rows", f"{facts.n_train_rows:,}"), ("Never seen in training", unseen)]
+    if facts.trained_rows is not None:
+        rows.append(("Test rows trained on", f"{facts.trained_rows:,}"))
     if facts.n_filters is not None:
         rows.append(("Filter pairs", f"{facts.n_filters:,}"))
     if report.propensity is not None:

@@ -27,7 +27,8 @@ class Report:
     trust; ``settings`` how the intervals and bins were made; ``calibration`` how far the scores can
     be trusted as probabilities, where they were said to be some; ``rules`` what other decision
     rules make of the same rows, the report's own answers first; ``labels`` the table of single
-    labels, from frequent to rare.
+    labels, from frequent to rare; ``measured_on`` says in words which rows these are, where that
+    is known.
     """
 
     title: str
@@ -43,6 +44,7 @@ class Report:
     calibration: Calibration | None = None
     rules: tuple[RuleResult, ...] = ()
     labels: tuple[Label, ...] = ()
+    measured_on: str = ""
 
     def __getitem__(self, name: str) -> float:
         try:
@@ -77,6 +79,7 @@ class Report:
         listed = {"table": [_plain(asdict(label)) for label in self.labels]} if labels else {}
         return {
             "title": self.title,
+            "measured_on": self.measured_on,
             "k": list(self.ks),
             "metrics": {
                 name: {"value": m.value, "ci": None if m.low is None else [m.low, m.high]}

@@ -43,6 +43,8 @@ def _head(report: Report) -> str:
         f"({facts.present_labels:,} of them in the test set), "
         f"{facts.labels_per_row:.2f} labels a row",
     ]
+    if report.measured_on:
+        lines += textwrap.wrap(f"Measured on {printable(report.measured_on)}", _WIDTH)
     if report.propensity is not None:
         lines.append(f"Propensities: {propensity_line(report.propensity)}")
     if facts.n_filters is not None:

@@ -132,6 +132,9 @@ class ModelFacts(BaseModel):
         description="What tail does to precision, recall and coverage (over the labels present in "
         "the test rows), where that was measured."
     )
+    measured_on: str | None = Field(
+        description="Which rows these numbers were measured on, and what the saved model learned."
+    )
     has_report: bool
 
 

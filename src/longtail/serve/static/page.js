@@ -69,6 +69,8 @@ async function about() {
     if (MEANING[name]) tile.append(make("dd", MEANING[name], "words"));
     $("metrics").append(tile);
   }
+  $("measured-on").textContent = `Measured on ${model.measured_on}.`;
+  $("measured-on").hidden = !model.measured_on;
   $("no-report").hidden = Boolean(model.metrics);
   $("report").hidden = !model.has_report;
 }
