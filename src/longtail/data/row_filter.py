@@ -50,7 +50,8 @@ class Overlap:
         found, by_chance = int(self.hits.sum()), self.n_asked * self.error
         if _tail(found, by_chance) >= _CHANCE:
             return 0
-        return min(len(self.hits), round((found - by_chance) * self.step))
+        known = (found - by_chance) / (1 - self.error)  # of the others, a share ``error`` is found
+        return min(len(self.hits), round(known * self.step))
 
 
 @dataclass(frozen=True)
