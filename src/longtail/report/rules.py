@@ -99,7 +99,8 @@ def _sentence(
     covered, was = rare.coverage[k] * rare.n_present, old_rare.coverage[k] * rare.n_present
     return (
         f"With {name}, {_found(rare, old_rare, k, 'rare')}, and {covered:,.0f} of the "
-        f"{rare.n_present:,} rare labels at least once instead of {was:,.0f}. "
+        f"{rare.n_present:,} rare labels present in the test rows at least once instead of "
+        f"{was:,.0f}. "
         f"In return, {_found(frequent, old_frequent, k, 'frequent')}, and {right}."
     )
 

@@ -12,60 +12,18 @@ makes the measurements behind those above.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from longtail._validation import as_seed
-from longtail.baselines import NearestNeighbors, Popularity
-from longtail.ensemble import Ensemble
-from longtail.linear import OneVsAll, XRLinear
 from longtail.tagger.choose_terms import choose_terms
 from longtail.tagger.given import GivenFeatures
+from longtail.tagger.named_models import Limit, make_model
 
-__all__ = ["MODELS", "Choice", "choose", "make_model"]
+__all__ = ["Choice", "choose", "choose_model"]
 
 FEW_LABELS = 1000
 ONE_TREE_WORK = 2e10  # labels times texts, from which three trees would take many minutes
-
-
-Limit = int | float | str | None
-
-
-def _three_trees(seed: Any, jobs: int | None, limit: Limit) -> Ensemble:
-    first = as_seed(seed) % 2**31
-    return Ensemble(models=[_tree(first + i, jobs, limit) for i in range(3)])
-
-
-def _tree(seed: Any, jobs: int | None, limit: Limit) -> XRLinear:
-    return XRLinear(random_state=seed, n_jobs=jobs, memory_limit=limit)
-
-
-def _one_vs_all(seed: Any, jobs: int | None, limit: Limit) -> OneVsAll:
-    return OneVsAll(random_state=seed, n_jobs=jobs, memory_limit=limit)
-
-
-#: Name → maker(random_state, n_jobs, memory_limit), for the command line and Tagger(model="…").
-MODELS: dict[str, Callable[[Any, int | None, Limit], Any]] = {
-    "xr-linear": _tree,
-    "one-vs-all": _one_vs_all,
-    "ensemble": _three_trees,
-    "nearest-neighbors": lambda _, jobs, __: NearestNeighbors(n_jobs=jobs),
-    "popularity": lambda _, __, ___: Popularity(),
-}
-
-
-def make_model(
-    name: str, random_state: Any = 0, n_jobs: int | None = None, memory_limit: Limit = None
-) -> Any:
-    """The model of a name in ``MODELS``, not yet fitted.
-
-    >>> make_model("xr-linear")
-    XRLinear()
-    """
-    if name not in MODELS:
-        raise ValueError(f"unknown model {name!r}: use auto, {', '.join(MODELS)}")
-    return MODELS[name](random_state, n_jobs, memory_limit)
 
 
 @dataclass(frozen=True)
@@ -79,6 +37,16 @@ class Choice:
     model: Any
     why: str
     over: str
+
+
+def choose_model(n: int, n_labels: int) -> tuple[str, str, str]:
+    """Name of the model for n texts and this many labels, what it is, and why it."""
+    if n_labels <= FEW_LABELS:
+        return "one-vs-all", "one linear classifier per label", f"{n_labels:,} labels are few"
+    if n * n_labels <= ONE_TREE_WORK:
+        return "ensemble", "three trees of linear classifiers", f"{n_labels:,} labels are many"
+    why = f"{n_labels:,} labels times so many rows are very many"
+    return "xr-linear", "a tree of linear classifiers", why
 
 
 def choose(
@@ -99,15 +67,7 @@ def choose(
     'one linear classifier per label, over words: 50 labels are few (1,000 texts of 9 words)'
     """
     n = len(texts)
-    if n_labels <= FEW_LABELS:
-        name, which = "one-vs-all", "one linear classifier per label"
-        why = f"{n_labels:,} labels are few"
-    elif n * n_labels <= ONE_TREE_WORK:
-        name, which = "ensemble", "three trees of linear classifiers"
-        why = f"{n_labels:,} labels are many"
-    else:
-        name, which = "xr-linear", "a tree of linear classifiers"
-        why = f"{n_labels:,} labels times so many rows are very many"
+    name, which, why = choose_model(n, n_labels)
     model = make_model(name, random_state, n_jobs, memory_limit)
     if features:
         size = f"{n:,} rows of features"

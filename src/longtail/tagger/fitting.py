@@ -6,7 +6,7 @@ import copy
 import inspect
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +16,20 @@ import scipy.sparse as sp
 from longtail._validation import as_labels
 from longtail.data import Vocabulary
 from longtail.data.label_lists import is_label_matrix, label_lists
+from longtail.data.row_filter import RowFilter
 from longtail.tagger.given import GivenFeatures
 
-__all__ = ["PARTS", "Labelled", "copied", "fit_ranker", "label_rows", "named_labels", "unnamed"]
+__all__ = [
+    "PARTS",
+    "Labelled",
+    "Plan",
+    "Rows",
+    "copied",
+    "fit_ranker",
+    "label_rows",
+    "named_labels",
+    "unnamed",
+]
 
 PARTS = ("model", "held-out")  # folders of a checkpoint
 
@@ -46,6 +57,45 @@ class Labelled:
         names = [self.vocabulary.names[i] for i in kept]
         texts = None if self.texts is None else [self.texts[i] for i in kept]
         return Labelled(Vocabulary(names), texts, sp.csr_matrix(self.Y[:, kept]))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What ``Tagger.fit`` fits, and on what.
+
+    ``columns``: texts by field (or a list, or features); ``texts``: one per row; ``labels``: those
+    that can be learned, ``n_left_out`` others; ``vectorizer`` and ``model``, not yet fitted, and
+    ``why`` these.
+    """
+
+    columns: Any
+    texts: list[str]
+    labels: Labelled
+    n_left_out: int
+    vectorizer: Any
+    model: Any
+    why: str
+
+    def like(self, other: Plan) -> Plan:
+        """Return this plan with vectoriser and model as another one has them."""
+        return replace(self, vectorizer=copied(other.vectorizer), model=other.model, why=other.why)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A plan whose vectoriser is fitted, and the features ``X`` (n, d) that it makes.
+
+    ``extra``: further rows of label texts; ``seen``: the fingerprint of the texts.
+    """
+
+    plan: Plan
+    X: Any
+    extra: tuple[Any, Any]
+    seen: RowFilter
+
+    def with_model(self, model: Any, why: str) -> Rows:
+        """Return the same rows for another model."""
+        return replace(self, plan=replace(self.plan, model=model, why=why))
 
 
 def named_labels(labels: Any, names: Sequence[str] | None, texts: Sequence[str] | None) -> Labelled:

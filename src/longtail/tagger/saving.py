@@ -9,6 +9,7 @@ import numpy as np
 
 from longtail import persist
 from longtail.data import Vocabulary
+from longtail.data.row_filter import RowFilter
 from longtail.exceptions import ModelFormatError
 from longtail.models import TABLE, from_state
 
@@ -45,6 +46,10 @@ def to_state(tagger: Tagger, state: persist.State) -> persist.State:
         choice=tagger.choice_,
         evaluation=None,
     )
+    if tagger.seen_ is not None:
+        state.arrays["seen_remainders"] = tagger.seen_.remainders
+        state.arrays["seen_counts"] = tagger.seen_.counts
+        state.meta["seen_step"] = tagger.seen_.step
     if tagger.report_ is not None:
         state.meta["evaluation"] = tagger.report_["summary"]
         page = tagger.report_["html"].encode("utf-8")
@@ -131,6 +136,11 @@ def restore(tagger: Tagger, state: persist.State) -> Tagger:
     tagger.n_rows_ = state.count("n_rows")
     tagger.fields_, tagger.label_texts_ = fields, texts
     tagger.choice_ = str(meta.get("choice", ""))
+    tagger.seen_ = None
+    if "seen_counts" in state.arrays:
+        remainders = state.array("seen_remainders", np.uint16, (None,))
+        counts = state.array("seen_counts", np.uint16, (None,))
+        tagger.seen_ = RowFilter(remainders, counts, state.count("seen_step")).check()
     tagger.report_ = None
     if isinstance(meta.get("evaluation"), dict):
         page = state.array("report_html", np.uint8, (None,)).tobytes().decode("utf-8")

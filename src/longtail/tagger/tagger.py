@@ -6,17 +6,19 @@ import logging
 import numbers
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from longtail import persist
 from longtail._validation import as_k, check_same_rows
-from longtail.data import TopK
+from longtail.data import TopK, Vocabulary
+from longtail.data.row_filter import Overlap, RowFilter
 from longtail.metrics import precision_at_k
 from longtail.report import Report
 from longtail.tagger.answering import Answering
-from longtail.tagger.choose import choose, make_model
+from longtail.tagger.choose import choose
 from longtail.tagger.explanation import explain_row
 from longtail.tagger.fields import (
     Columns,
@@ -27,12 +29,14 @@ from longtail.tagger.fields import (
     joined,
     rows_of,
 )
-from longtail.tagger.fitting import copied, fit_ranker, label_rows, named_labels
+from longtail.tagger.fitting import Plan, Rows, copied, fit_ranker, label_rows, named_labels
 from longtail.tagger.growing import teach
-from longtail.tagger.held_out import learn_from_held_out
+from longtail.tagger.held_out import Curve, learn_from_held_out
 from longtail.tagger.measuring import lean_curve, report_on
+from longtail.tagger.named_models import make_model
 from longtail.tagger.names import find_label
 from longtail.tagger.saving import check_savable, restore, to_state
+from longtail.tagger.seen import row_keys
 from longtail.tagger.truth import Truth, as_truth
 from longtail.tagger.vectorizers import own_vectorizer
 
@@ -74,7 +78,7 @@ class Tagger(Answering):
 
     After ``fit``: ``vectorizer_``, ``model_``, ``rule_``, ``vocabulary_`` (names of the labels that
     at least one text has), ``label_counts_`` (L,) training texts of each label, ``n_rows_``,
-    ``fields_``, ``choice_``.
+    ``fields_``, ``choice_``, ``seen_`` (a fingerprint of the training texts, for ``trained_on``).
 
     >>> import longtail as lt
     >>> texts = ["paper jam in tray two", "cannot log in", "the tray is jammed", "log in fails"]
@@ -88,6 +92,7 @@ class Tagger(Answering):
 
     choice_: str
     label_texts_: list[str] | None
+    seen_: RowFilter | None  # of the training rows; None in models of older versions
     report_: dict[str, Any] | None  # of ``keep_report``: {"summary": …, "html": …}
 
     def __init__(
@@ -137,6 +142,18 @@ class Tagger(Answering):
 
         Labels that no text has are left out, and the log says how many.
         """
+        plan = self.plan(texts, labels, label_names=label_names, label_texts=label_texts)
+        return self.fit_rows(self.rows(plan), checkpoint=checkpoint)
+
+    def plan(
+        self,
+        texts: Any,
+        labels: Any,
+        *,
+        label_names: Sequence[str] | None = None,
+        label_texts: Sequence[str] | None = None,
+    ) -> Plan:
+        """Return what ``fit`` would fit, and on what, without doing it; arguments as there."""
         weights = check_weights(self.field_weights)
         columns = as_columns(texts, None if weights is None else list(weights))
         if weights is not None and not isinstance(columns, dict):
@@ -152,27 +169,54 @@ class Tagger(Answering):
         if not n_labels:
             raise ValueError("there are no labels: nothing to learn")
         vectorizer, model, why = self._parts(columns, whole, n_labels)
-        log.info("%s", why)
-        if n_labels < len(given.vocabulary):
-            log.info("%d labels have no text and are left out", len(given.vocabulary) - n_labels)
-        X = fit_rows(columns, vectorizer, weights)
-        extra = label_rows(vectorizer, learned.texts if self.learn_label_texts else None, n_labels)
-        model = fit_ranker(model, X, learned.Y, extra, checkpoint, "model")
+        left_out = len(given.vocabulary) - n_labels
+        return Plan(columns, whole, learned, left_out, vectorizer, model, why)
+
+    def rows(self, plan: Plan) -> Rows:
+        """Fit the vectoriser of a plan and return its rows of features."""
+        columns, weights = plan.columns, check_weights(self.field_weights)
+        X = fit_rows(columns, plan.vectorizer, weights)
+        label_texts = plan.labels.texts if self.learn_label_texts else None
+        extra = label_rows(plan.vectorizer, label_texts, len(plan.labels.vocabulary))
+        keys, known = row_keys(columns, weights)
+        return Rows(plan, X, extra, RowFilter.of(keys[known]))
+
+    def fit_rows(
+        self,
+        rows: Rows,
+        *,
+        checkpoint: str | os.PathLike[str] | None = None,
+        curve: Curve | None = None,
+    ) -> Tagger:
+        """Fit the model of a plan on its rows: the second half of ``fit``.
+
+        ``curve``: from scores to probabilities, as ``longtail.tagger.held_out.Curve.of`` takes it
+        from the same model fitted on a part of the rows: no other one is learned then. A rule that
+        learns does so anew.
+        """
+        plan, X = rows.plan, rows.X
+        learned, n_labels = plan.labels, len(plan.labels.vocabulary)
+        log.info("%s", plan.why)
+        if plan.n_left_out:
+            log.info("%d labels have no text and are left out", plan.n_left_out)
+        model = fit_ranker(copied(plan.model), X, learned.Y, rows.extra, checkpoint, "model")
         self.rule_ = learn_from_held_out(
             model,
             X,
             learned.Y,
-            extra=extra,
+            extra=rows.extra,
             calibrate=self.calibrate,
             rule=self.rule,
             random_state=self.random_state,
             checkpoint=checkpoint,
+            curve=curve,
         )
-        self.vectorizer_, self.model_, self.choice_ = vectorizer, model, why
+        self.vectorizer_, self.model_, self.choice_ = plan.vectorizer, model, plan.why
         self.vocabulary_, self.label_texts_ = learned.vocabulary, learned.texts
-        self.fields_ = list(columns) if isinstance(columns, dict) else None
+        self.fields_ = list(plan.columns) if isinstance(plan.columns, dict) else None
         self.label_counts_ = np.bincount(learned.Y.indices, minlength=n_labels).astype(np.int64)
         self.n_rows_ = int(learned.Y.shape[0])
+        self.seen_ = rows.seen
         self.report_ = None
         self.__dict__.pop("_inverse_propensity", None)
         return self
@@ -229,7 +273,21 @@ class Tagger(Answering):
         top = self.predict_topk(texts, most, tail=tail)
         # Leaning answers are out of the order of their probabilities.
         options: dict[str, Any] = {"probabilities": False} if tail else {}
-        return self.measure(truth, top, k=k, title=title, n_resamples=n_resamples, **options)
+        options.update(k=k, title=title, n_resamples=n_resamples, seen=self.trained_on(texts))
+        return self.measure(truth, top, **options)
+
+    def trained_on(self, texts: Any) -> Overlap | None:
+        """Return which of these texts this tagger was trained on; None where it does not know.
+
+        Texts are compared by their fingerprints (``longtail.data.row_filter``): case and white
+        space do not matter, and a text that is none of the training texts is taken for one with a
+        probability of about 1 in 4,096, which ``Overlap.n_rows`` allows for. Models that were
+        saved before fingerprints were kept do not know.
+        """
+        columns = self._columns(texts)
+        if self.seen_ is None:
+            return None
+        return self.seen_.overlap(*row_keys(columns, check_weights(self.field_weights)))
 
     def score(
         self, texts: Any, labels: Any, k: int = 1, *, label_names: Sequence[str] | None = None
@@ -250,17 +308,34 @@ class Tagger(Answering):
         return float(precision_at_k(truth.Y, top, k=k)) if len(top) else 0.0
 
     def truth(
-        self, labels: Any, label_names: Sequence[str] | None = None, unknown: Any = None
+        self,
+        labels: Any,
+        label_names: Sequence[str] | None = None,
+        unknown: Any = None,
+        *,
+        among: Sequence[str] | None = None,
     ) -> Truth:
-        """Labels of evaluation data, in the label ids of this tagger."""
-        self._check_fitted()
-        return as_truth(labels, self.vocabulary_, label_names, unknown)
+        """Labels of evaluation data, in the label ids of this tagger.
 
-    def measure(self, truth: Truth, top: TopK, **options: Any) -> Report:
-        """The report on answers that were made already; options of ``longtail.evaluate``."""
+        ``among``: names of more labels than this tagger knows, its own included, among which to
+        measure it: labels that it does not know then count as missed, instead of being left out.
+        """
+        self._check_fitted()
+        if among is None:
+            return as_truth(labels, self.vocabulary_, label_names, unknown)
+        wide = Vocabulary(among)
+        return replace(as_truth(labels, wide, label_names, unknown), vocabulary=wide)
+
+    def measure(
+        self, truth: Truth, top: TopK, *, seen: Overlap | None = None, **options: Any
+    ) -> Report:
+        """The report on answers that were made already; options of ``longtail.evaluate``.
+
+        ``seen``: of ``trained_on``, so that the report says how many rows were trained on.
+        """
         # What a rule chose is not the most probable.
         options.setdefault("probabilities", self.has_probabilities and self.rule_ is None)
-        return report_on(self, truth, top, **options)
+        return report_on(self, truth, top, seen, **options)
 
     def lean_curve(
         self, texts: Any, truth: Truth, *, k: int = 5, plain: TopK | None = None

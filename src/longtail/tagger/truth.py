@@ -20,10 +20,14 @@ __all__ = ["Truth", "as_truth", "unknown_note"]
 
 @dataclass(frozen=True)
 class Truth:
-    """``Y`` (n, L) over the model's labels; ``unknown`` (n,) counts those it does not know."""
+    """``Y`` (n, L) over the model's labels; ``unknown`` (n,) counts those it does not know.
+
+    ``vocabulary``: the labels of ``Y`` where they are more than those of the model.
+    """
 
     Y: sp.csr_matrix
     unknown: np.ndarray
+    vocabulary: Vocabulary | None = None
 
     @property
     def n_unknown(self) -> int:
