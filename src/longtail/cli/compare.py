@@ -120,7 +120,7 @@ def features(
 ) -> tuple[Any, Any]:
     """Features of the training and test rows, by the vectoriser that would be chosen."""
     from longtail.tagger.choose import choose
-    from longtail.tagger.fields import as_columns, fit_rows, is_matrix, joined, rows_of
+    from longtail.tagger.fields import as_columns, is_matrix, joined, rows_of, vectorize
 
     assert source.test is not None
     columns, test = (as_columns(part.texts, None) for part in (source.train, source.test))
@@ -132,7 +132,7 @@ def features(
         n_jobs=jobs,
     )
     note(f"over {chosen.over}")
-    X = fit_rows(columns, chosen.vectorizer, weights)
+    X = vectorize(columns, chosen.vectorizer, weights)
     return X, rows_of(test, chosen.vectorizer, weights)
 
 

@@ -22,10 +22,10 @@ from longtail.tagger.fields import (
     Columns,
     as_columns,
     check_weights,
-    fit_rows,
     is_matrix,
     joined,
     rows_of,
+    vectorize,
 )
 from longtail.tagger.fitting import copied, fit_ranker, label_rows, named_labels
 from longtail.tagger.growing import teach
@@ -155,7 +155,7 @@ class Tagger(Answering):
         log.info("%s", why)
         if n_labels < len(given.vocabulary):
             log.info("%d labels have no text and are left out", len(given.vocabulary) - n_labels)
-        X = fit_rows(columns, vectorizer, weights)
+        X = vectorize(columns, vectorizer, weights)
         extra = label_rows(vectorizer, learned.texts if self.learn_label_texts else None, n_labels)
         model = fit_ranker(model, X, learned.Y, extra, checkpoint, "model")
         self.rule_ = learn_from_held_out(
