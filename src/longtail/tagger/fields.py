@@ -23,7 +23,7 @@ from longtail._validation import as_features, check_same_rows
 from longtail.features.tfidf_params import check_texts
 from longtail.tagger.given import GivenFeatures
 
-__all__ = ["Columns", "as_columns", "check_weights", "fit_rows", "is_matrix", "joined", "rows_of"]
+__all__ = ["Columns", "as_columns", "check_weights", "vectorize", "is_matrix", "joined", "rows_of"]
 
 Columns = Any  # list of texts, dict of such lists by field, or a matrix of features
 
@@ -118,7 +118,7 @@ def joined(columns: Columns) -> list[str]:
     return ["\n".join(part for part in row if part) for row in zip(*columns.values(), strict=True)]
 
 
-def fit_rows(columns: Columns, vectorizer: Any, weights: Mapping[str, float] | None) -> Any:
+def vectorize(columns: Columns, vectorizer: Any, weights: Mapping[str, float] | None) -> Any:
     """Fits the vectoriser on these columns and returns their features (n, d)."""
     if isinstance(columns, dict):
         whole = joined(columns)

@@ -24,10 +24,10 @@ from longtail.tagger.fields import (
     Columns,
     as_columns,
     check_weights,
-    fit_rows,
     is_matrix,
     joined,
     rows_of,
+    vectorize,
 )
 from longtail.tagger.fitting import Plan, Rows, copied, fit_ranker, label_rows, named_labels
 from longtail.tagger.growing import teach
@@ -175,7 +175,7 @@ class Tagger(Answering):
     def rows(self, plan: Plan) -> Rows:
         """Fit the vectoriser of a plan and return its rows of features."""
         columns, weights = plan.columns, check_weights(self.field_weights)
-        X = fit_rows(columns, plan.vectorizer, weights)
+        X = vectorize(columns, plan.vectorizer, weights)
         label_texts = plan.labels.texts if self.learn_label_texts else None
         extra = label_rows(plan.vectorizer, label_texts, len(plan.labels.vocabulary))
         keys, known = row_keys(columns, weights)
