@@ -31,8 +31,6 @@ def command(
             shown = {m: value[m] for m in SHOWN if m in value}
             print("measured: " + ", ".join(f"{m} {100 * v:.1f} %" for m, v in shown.items()))
             print(f"  present: {OVER['present']}")
-        elif name == "measured on":
-            print(f"measured on: {value}")
         elif isinstance(value, dict):
             print(f"{name}:")
             for key, inner in value.items():

@@ -173,7 +173,10 @@ class Tagger(Answering):
         return Plan(columns, whole, learned, left_out, vectorizer, model, why)
 
     def rows(self, plan: Plan) -> Rows:
-        """Fit the vectoriser of a plan and return its rows of features."""
+        """Fit the vectoriser of a plan and return its rows of features: one half of ``fit``."""
+        log.info("%s", plan.why)
+        if plan.n_left_out:
+            log.info("%d labels have no text and are left out", plan.n_left_out)
         columns, weights = plan.columns, check_weights(self.field_weights)
         X = vectorize(columns, plan.vectorizer, weights)
         label_texts = plan.labels.texts if self.learn_label_texts else None
@@ -188,7 +191,7 @@ class Tagger(Answering):
         checkpoint: str | os.PathLike[str] | None = None,
         curve: Curve | None = None,
     ) -> Tagger:
-        """Fit the model of a plan on its rows: the second half of ``fit``.
+        """Fit the model of a plan on its rows: the other half of ``fit``.
 
         ``curve``: from scores to probabilities, as ``longtail.tagger.held_out.Curve.of`` takes it
         from the same model fitted on a part of the rows: no other one is learned then. A rule that
@@ -196,9 +199,6 @@ class Tagger(Answering):
         """
         plan, X = rows.plan, rows.X
         learned, n_labels = plan.labels, len(plan.labels.vocabulary)
-        log.info("%s", plan.why)
-        if plan.n_left_out:
-            log.info("%d labels have no text and are left out", plan.n_left_out)
         model = fit_ranker(copied(plan.model), X, learned.Y, rows.extra, checkpoint, "model")
         self.rule_ = learn_from_held_out(
             model,
@@ -284,6 +284,7 @@ class Tagger(Answering):
         probability of about 1 in 4,096, which ``Overlap.n_rows`` allows for. Models that were
         saved before fingerprints were kept do not know.
         """
+        self._check_fitted()
         columns = self._columns(texts)
         if self.seen_ is None:
             return None
