@@ -14,7 +14,7 @@ sets of whole numbers or of texts    label ids or names         refused: a set h
 integer array or frame, 2-D          a table of values (n, L)   ranked label ids, padded with -1
 integer array or series, 1-D         one label id per row       one answer per row
 float array or frame, 2-D            a table of values (n, L)   a table of scores (n, L)
-sparse matrix (n, L)                 a table of values          scores; only what is stored is ranked
+sparse matrix (n, L)                 a table of values          scores of the stored entries
 ===================================  =========================  ==================================
 
 Refused because they could be two things: labels as lists of equal length that hold only 0 and 1,
@@ -75,11 +75,10 @@ def rows_of(values: Any, name: str) -> Rows | None:
     """
     values = one_dimension(values)
     if isinstance(values, np.ndarray):
-        if values.dtype != object or values.ndim != 1:
-            return None
-    elif hasattr(values, "dtypes") or hasattr(values, "__array_interface__"):
-        return None
-    elif not isinstance(values, Sequence) or isinstance(values, (str, bytes)):
+        nested = values.dtype == object and values.ndim == 1
+    else:
+        nested = isinstance(values, Sequence) and not isinstance(values, (str, bytes))
+    if not nested:
         return None
     rows: list[Any] = []
     kinds: set[type] = set()

@@ -27,8 +27,8 @@ __all__ = ["filter_predictions", "filter_truth"]
 def filter_predictions(top: Any, pairs: Any, k: int | None = None) -> TopK:
     """Removes (row, label) pairs from rankings; the labels after a removed one move up.
 
-    ``top`` is a ``TopK``, ranked label ids or a matrix of scores. ``pairs`` (m, 2) holds row and label ids, in any
-    order, repeated or not; it may be empty.
+    ``top`` is a ``TopK``, ranked label ids or a matrix of scores. ``pairs`` (m, 2) holds row and
+    label ids, in any order, repeated or not; it may be empty.
 
     A ``TopK`` that is cut off after its last slot has nothing to put in the place of a removed
     label, so predict more labels a row than you evaluate. By default the result has only as many

@@ -169,14 +169,11 @@ def evaluate(
 
 def _width(top: Any, train_Y: Any, propensity: Any, label_names: Any) -> int | None:
     """Number of labels, from the first argument that knows it."""
-    scores = None
-    if isinstance(top, TopK):
-        if top.n_labels is not None:
-            return top.n_labels
-    else:
-        form, matrix = answers_of(top)
-        scores = matrix if form == "scores" else None
-    for matrix in (scores, train_Y):
+    if isinstance(top, TopK) and top.n_labels is not None:
+        return top.n_labels
+    form, answers = ("ids", None) if isinstance(top, TopK) else answers_of(top)
+    matrices: list[Any] = [answers, train_Y] if form == "scores" else [train_Y]
+    for matrix in matrices:
         if len(getattr(matrix, "shape", ())) == 2:
             return int(matrix.shape[1])
     for vector in (getattr(propensity, "inverse_", propensity), label_names):
