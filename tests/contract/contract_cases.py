@@ -47,9 +47,11 @@ CASES = [
     Case("MACH", lambda **p: lt.MACH(**{"estimator": "linear", **p})),
     Case(
         "DECLARE",
-        lambda **p: lt.DECLARE(
-            **{"estimator": "linear", "n_components": 8, "recovery": "cosine", **p}
-        ),
+        lambda **p: lt.DECLARE(**{"n_components": 8, "n_pairs": 10, "n_steps": 3, **p}),
+    ),
+    Case(
+        "DECLARE(as published)",
+        lambda **p: lt.DECLARE.as_published(**{"estimator": "linear", "n_components": 8, **p}),
     ),
     Case("Popularity", lt.Popularity),
     Case("NearestNeighbors", lambda **p: lt.NearestNeighbors(**{"n_neighbors": 5, **p})),
