@@ -50,8 +50,10 @@ CASES = [
         lambda **p: lt.DECLARE(**{"n_components": 8, "n_pairs": 10, "n_steps": 3, **p}),
     ),
     Case(
-        "DECLARE(as published)",
-        lambda **p: lt.DECLARE.as_published(**{"estimator": "linear", "n_components": 8, **p}),
+        "DECLARE(svd)",
+        lambda **p: lt.DECLARE(
+            **{"n_components": 8, "compression": "svd", "targets": "codes", **p}
+        ),
     ),
     Case("Popularity", lt.Popularity),
     Case("NearestNeighbors", lambda **p: lt.NearestNeighbors(**{"n_neighbors": 5, **p})),
