@@ -230,7 +230,10 @@ def test_coded_models_and_the_network_can_be_named(name: str, tmp_path: Path) ->
     assert json.loads(done.stdout)["choice"].startswith(f"{name}, as asked, over words")
     tagger = lt.load(tmp_path / "model")
     assert tagger.model_.type_tag == name
-    assert len(tagger.predict(["paper jam"], k=3)[0]) == 3
+    names = [label for label, _ in tagger.predict(["paper jam"], k=3)[0]]
+    assert (
+        "printer" in names
+    )  # DECLARE answers with labels of neighbours, which may be fewer than k
     assert json.loads(done.stdout)["report"]["metrics"]["P@1"]["value"] > 0.5
     compared = json.loads(run("compare", data, "-m", name, "--no-calibrate", "--json").stdout)
     assert compared[name]["report"]["metrics"] == json.loads(done.stdout)["report"]["metrics"]

@@ -125,6 +125,7 @@ def compare_models(
     plan, whole = plans(source, settings)
     among = None if source.whole is None else whole.labels.vocabulary.names
     rows = Tagger(**settings).rows(plan)
+    note(f"over {plan.over}")
     entries = []
     for name, model in models.items():
 

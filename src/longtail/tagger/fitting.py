@@ -65,7 +65,7 @@ class Plan:
 
     ``columns``: texts by field (or a list, or features); ``texts``: one per row; ``labels``: those
     that can be learned, ``n_left_out`` others; ``vectorizer`` and ``model``, not yet fitted, and
-    ``why`` these.
+    ``why`` these; ``over``: what the features are.
     """
 
     columns: Any
@@ -75,6 +75,7 @@ class Plan:
     vectorizer: Any
     model: Any
     why: str
+    over: str
 
     def like(self, other: Plan) -> Plan:
         """Return this plan with vectoriser and model as another one has them."""

@@ -168,9 +168,8 @@ class Tagger(Answering):
         n_labels = len(learned.vocabulary)
         if not n_labels:
             raise ValueError("there are no labels: nothing to learn")
-        vectorizer, model, why = self._parts(columns, whole, n_labels)
         left_out = len(given.vocabulary) - n_labels
-        return Plan(columns, whole, learned, left_out, vectorizer, model, why)
+        return Plan(columns, whole, learned, left_out, *self._parts(columns, whole, n_labels))
 
     def rows(self, plan: Plan) -> Rows:
         """Fit the vectoriser of a plan and return its rows of features: one half of ``fit``."""
@@ -221,8 +220,10 @@ class Tagger(Answering):
         self.__dict__.pop("_inverse_propensity", None)
         return self
 
-    def _parts(self, columns: Columns, texts: list[str], n_labels: int) -> tuple[Any, Any, str]:
-        """Vectoriser and model to fit, and the line that says why these."""
+    def _parts(
+        self, columns: Columns, texts: list[str], n_labels: int
+    ) -> tuple[Any, Any, str, str]:
+        """Vectoriser and model to fit, the line that says why these, and what the features are."""
         given = is_matrix(columns)
         settings = {
             "random_state": self.random_state,
@@ -249,7 +250,7 @@ class Tagger(Answering):
         if self.savable:
             check_savable("model", model)
             check_savable("rule", self.rule)
-        return chosen.vectorizer, model, why
+        return chosen.vectorizer, model, why, chosen.over
 
     def evaluate(
         self,
