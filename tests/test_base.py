@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import inspect
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
 import pytest
 
 import longtail as lt
-from longtail.base import Estimator
+from longtail.base import Estimator, NotFittedError
 
 
 class Inner(Estimator):
@@ -89,3 +91,47 @@ def test_not_every_estimator_can_be_loaded() -> None:
     assert (state.type, state.params) == ("inner", {"alpha": 2.0})
     with pytest.raises(NotImplementedError):
         Inner._from_state(state)
+
+
+def test_the_error_before_fit_is_ours_and_scikit_learns() -> None:
+    import pickle
+
+    from sklearn.exceptions import NotFittedError as Theirs
+
+    for model, ask in (
+        (lt.OneVsAll(), lambda m: m.predict_topk([[1.0]])),
+        (lt.Tfidf(), lambda m: m.transform(["a text"])),
+        (lt.Tagger(), lambda m: m.predict(["a text"])),
+        (lt.Popularity(), lambda m: m.save("nowhere")),
+    ):
+        with pytest.raises(Theirs, match="call fit first") as raised:
+            ask(model)
+        error = raised.value
+        assert isinstance(error, (NotFittedError, ValueError)) and isinstance(error, AttributeError)
+        again = pickle.loads(pickle.dumps(error))  # as from a worker process
+        assert isinstance(again, Theirs) and isinstance(again, NotFittedError)
+        assert str(again) == str(error)
+
+
+def test_scikit_learn_is_imported_when_the_error_is_raised_and_not_before() -> None:
+    code = """
+import sys
+import longtail as lt
+from longtail.base import NotFittedError
+tagger, loaded = lt.Tagger(), lt.Tagger().fit(["a b", "c d"], [["x"], ["y"]])
+assert "sklearn" not in sys.modules
+try:
+    tagger.predict(["a"])
+except NotFittedError:
+    assert "sklearn" in sys.modules
+else:
+    raise AssertionError("nothing was raised")
+sys.modules["sklearn.exceptions"] = None  # as if it were not installed
+from longtail import base
+base._not_fitted_type.cache_clear()
+try:
+    tagger.predict(["a"])
+except NotFittedError as error:
+    assert type(error) is NotFittedError
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

@@ -69,7 +69,7 @@ nb::tuple train_level_py(Array1<int64_t> indptr, Array1<int32_t> indices, Array1
                          int n_threads, nb::object progress, bool regularize_bias, float l2, float l1, float smoothing,
                          int start, std::optional<float> prune_budget, int64_t first_child, nb::object from,
                          std::optional<Array1<uint8_t>> known_row, std::optional<Array1<uint8_t>> known_positive,
-                         std::optional<Mutable1<uint8_t>> room) {
+                         std::optional<Mutable1<uint8_t>> room, std::optional<Array1<float>> parent_weight) {
   LevelData data;
   data.X = csr_view(indptr, indices, values, n_cols);
   data.n_parents = static_cast<int64_t>(parent_ptr.shape(0)) - 1;
@@ -79,9 +79,11 @@ nb::tuple train_level_py(Array1<int64_t> indptr, Array1<int32_t> indices, Array1
   require(static_cast<int64_t>(negative_cost.shape(0)) == n_children, "one negative cost per child");
   require(positive_rows.shape(0) == positive_cost.shape(0), "one cost per positive");
   require(!positive_sign || positive_sign->shape(0) == positive_cost.shape(0), "one sign per positive");
+  require(!parent_weight || parent_weight->shape(0) == parent_rows.shape(0), "one weight per row of a parent");
   require(!row_weight || static_cast<int64_t>(row_weight->shape(0)) == data.X.n_rows, "one weight per row");
   data.parent_ptr = parent_ptr.data();
   data.parent_rows = parent_rows.data();
+  data.parent_weight = optional_data(parent_weight);
   data.child_ptr = child_ptr.data();
   data.positive_ptr = positive_ptr.data();
   data.positive_rows = positive_rows.data();
@@ -370,7 +372,7 @@ void bind_linear(nb::module_& m) {
         nb::arg("l1") = 0.0f, nb::arg("smoothing") = 0.1f, nb::arg("start") = static_cast<int>(Start::mean_separating),
         nb::arg("prune_budget").none() = nb::none(), nb::arg("first_child") = 0, nb::arg("from").none() = nb::none(),
         nb::arg("known_row").none() = nb::none(), nb::arg("known_positive").none() = nb::none(),
-        nb::arg("room").none() = nb::none());
+        nb::arg("room").none() = nb::none(), nb::arg("parent_weight").none() = nb::none());
   m.def("gathered_bytes", &gathered_bytes, nb::arg("n_rows"), nb::arg("nnz"));
   m.def("numa_cpus", [](int n_threads) { return numa_nodes(n_threads).cpus(); }, nb::arg("n_threads"));
   m.def("build_layer", &build_layer_py);

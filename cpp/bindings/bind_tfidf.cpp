@@ -109,10 +109,11 @@ void bind_analyzer(nb::module_& m) {
       .def(
           "__init__",
           [](TextAnalyzer* self, const std::string& analyzer, int64_t min_n, int64_t max_n, bool lowercase,
-             Array1<uint16_t> pages, Array1<uint32_t> entries, Array1<uint32_t> pool, Array1<uint8_t> stop_bytes,
-             Array1<int64_t> stop_offsets) {
+             int64_t min_word_length, Array1<uint16_t> pages, Array1<uint32_t> entries, Array1<uint32_t> pool,
+             Array1<uint8_t> stop_bytes, Array1<int64_t> stop_offsets) {
             require(analyzer == "word" || analyzer == "char" || analyzer == "char_wb", "unknown analyzer");
             require(1 <= min_n && min_n <= max_n, "n-grams need 1 <= min_n <= max_n");
+            require(1 <= min_word_length && min_word_length <= INT32_MAX, "words need a length of 1 to 2^31 - 1");
             TextOptions options;
             options.analyzer = analyzer == "word"   ? Analyzer::word
                                : analyzer == "char" ? Analyzer::character
@@ -120,14 +121,15 @@ void bind_analyzer(nb::module_& m) {
             options.min_n = min_n;
             options.max_n = max_n;
             options.lowercase = lowercase;
+            options.min_word_length = min_word_length;
             options.chars = {to_vector(pages), to_vector(entries), to_vector(pool)};
             options.chars.check();
             TermTree stop_words(terms_view(stop_bytes, stop_offsets), 1);
             new (self) TextAnalyzer{std::move(options), stop_bytes, stop_offsets, std::move(stop_words)};
             if (stop_offsets.shape(0) > 1) self->options.stop_words = &self->stop_words;
           },
-          nb::arg("analyzer"), nb::arg("min_n"), nb::arg("max_n"), nb::arg("lowercase"), nb::arg("pages"),
-          nb::arg("entries"), nb::arg("pool"), nb::arg("stop_bytes"), nb::arg("stop_offsets"))
+          nb::arg("analyzer"), nb::arg("min_n"), nb::arg("max_n"), nb::arg("lowercase"), nb::arg("min_word_length"),
+          nb::arg("pages"), nb::arg("entries"), nb::arg("pool"), nb::arg("stop_bytes"), nb::arg("stop_offsets"))
       .def("ngrams", [](const TextAnalyzer& self, nb::str text) {
         std::vector<nb::object> made;
         Tokens tokens;

@@ -100,7 +100,7 @@ LaneTargets block_targets(const LevelData& data, int64_t parent, int64_t first, 
   for (int64_t i = 0; i < n_rows; ++i) {
     const int64_t slot = worker.slot[i];
     if (slot < 0) continue;
-    const float weight = data.row_weight ? node.row_weight[i] : 1.0f;
+    const float weight = node.row_weight.empty() ? 1.0f : node.row_weight[i];
     for (int lane = 0; lane < kLanes; ++lane) {
       sign[slot * kLanes + lane] = -1;
       cost[slot * kLanes + lane] = negative_cost[lane] * weight;
@@ -118,7 +118,7 @@ LaneTargets block_targets(const LevelData& data, int64_t parent, int64_t first, 
           sign,
           cost,
           negative_cost,
-          data.row_weight ? node.row_weight.data() : nullptr,
+          node.row_weight.empty() ? nullptr : node.row_weight.data(),
           data.known_row ? node.known.data() : nullptr,
           flipped};
 }

@@ -23,6 +23,7 @@ struct LevelData {
   int64_t n_parents = 0;
   const int64_t* parent_ptr = nullptr;     // (n_parents + 1)
   const int32_t* parent_rows = nullptr;    // rows each parent trains on, ascending
+  const float* parent_weight = nullptr;    // per row of a parent, or null: multiplies negative_cost there
   const int64_t* child_ptr = nullptr;      // (n_parents + 1): children of each parent, consecutive
   const int64_t* positive_ptr = nullptr;   // (n_children + 1)
   const int32_t* positive_rows = nullptr;  // positive rows of each child, ascending, all among its parent's rows

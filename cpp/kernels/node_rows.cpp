@@ -7,6 +7,7 @@ namespace lt {
 void gather_rows(const LevelData& data, int64_t parent, char* room, GatherScratch& scratch, NodeRows& node) {
   const CsrView& X = data.X;
   const int32_t* rows = data.parent_rows + data.parent_ptr[parent];
+  const float* weight = data.parent_weight ? data.parent_weight + data.parent_ptr[parent] : nullptr;
   const int64_t n = data.parent_ptr[parent + 1] - data.parent_ptr[parent];
   scratch.count.resize(X.n_cols);
   scratch.local.resize(X.n_cols);
@@ -59,7 +60,8 @@ void gather_rows(const LevelData& data, int64_t parent, char* room, GatherScratc
     float sq_norm = 0;
     for (int64_t p = node.indptr[i]; p < node.indptr[i + 1]; ++p) sq_norm += node.values[p] * node.values[p];
     node.sq_norms.push_back(sq_norm);
-    if (data.row_weight) node.row_weight.push_back(data.row_weight[rows[i]]);
+    if (data.row_weight || weight)
+      node.row_weight.push_back((data.row_weight ? data.row_weight[rows[i]] : 1.0f) * (weight ? weight[i] : 1.0f));
     if (data.known_row) node.known.push_back(data.known_row[rows[i]]);
   }
 }

@@ -21,7 +21,7 @@ struct NodeRows {
   const float* values = nullptr;
   std::unique_ptr<char[]> own;
   std::vector<float> sq_norms;
-  std::vector<float> row_weight;    // empty, or (rows)
+  std::vector<float> row_weight;    // empty, or (rows): what a row weighs as a negative
   std::vector<uint8_t> known;       // empty, or (rows)
   std::vector<float> mean;          // primal only, (n_features): mean of the rows
   std::vector<float> weighted_sum;  // primal only, (n_features): sum of the rows times their weight

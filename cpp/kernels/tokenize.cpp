@@ -131,6 +131,14 @@ int64_t find_edges(Buffer<uint8_t>& bytes, int64_t size, Buffer<int64_t>& edges)
   return n;
 }
 
+// Whether a word in UTF-8 has at least `wanted` characters.
+bool has_characters(const uint8_t* word, int64_t length, int64_t wanted) {
+  if (wanted <= 1 || length >= 4 * wanted) return true;
+  for (int64_t at = 0; at < length; at += utf8_length(word[at]))
+    if (--wanted == 0) return true;
+  return false;
+}
+
 void words(const TextView& text, const TextOptions& options, Tokens& out) {
   const int64_t size = text.width == 1   ? fold_words<uint8_t>(text, options, out.folded)
                        : text.width == 2 ? fold_words<uint16_t>(text, options, out.folded)
@@ -146,7 +154,7 @@ void words(const TextView& text, const TextOptions& options, Tokens& out) {
   for (int64_t e = 0; e < n_edges; e += 2) {
     const uint8_t* word = bytes + edges[e];
     const int64_t length = edges[e + 1] - edges[e];
-    if (length <= 4 && length == utf8_length(*word)) continue;  // a single character
+    if (!has_characters(word, length, options.min_word_length)) continue;
     if (options.stop_words && options.stop_words->find_token(word, length) != TermTree::kNone) continue;
     uint8_t* to = joined + end;
     std::memcpy(to, word, 16);  // most words are shorter: one fixed copy is cheaper than the exact one

@@ -1,6 +1,6 @@
 // Text to tokens, as Python's `str` and `re` see characters and as scikit-learn's analysers cut them.
 //
-//   word          maximal runs of \w with at least two characters, joined by one space
+//   word          maximal runs of \w with at least `min_word_length` characters, joined by one space
 //   character     every character; runs of two or more \s count as one space
 //   char_in_word  every character of " w " for each word w between whitespace; each " w " is a segment of its own
 //
@@ -43,6 +43,7 @@ enum class Analyzer { word, character, char_in_word };
 struct TextOptions {
   Analyzer analyzer = Analyzer::word;
   int64_t min_n = 1, max_n = 1;          // lengths of the n-grams, in tokens
+  int64_t min_word_length = 2;           // characters; shorter words are left out (word analyser)
   bool lowercase = true;                 // what CharTable does to ASCII
   CharTable chars;                       //
   const TermTree* stop_words = nullptr;  // tokens to leave out (word analyser)

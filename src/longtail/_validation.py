@@ -8,11 +8,12 @@ already in canonical form is passed through without a copy.
 from __future__ import annotations
 
 import numbers
-from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+
+from longtail._forms import Rows, one_dimension, rows_of
 
 __all__ = ["as_features", "as_k", "as_labels", "as_seed", "check_same_rows"]
 
@@ -49,26 +50,37 @@ def as_labels(
 ) -> sp.csr_matrix:
     """Canonical labels: CSR float32, values in (0, 1], explicit zeros dropped.
 
-    Accepts an indicator matrix (sparse, dense array or data frame; values in [0, 1]), a list of
-    lists of label ids (a label listed twice in a row counts once), or a one-dimensional integer
-    array with one label id per row. Duplicate entries of a sparse matrix are summed and refused if
-    the sum is above 1. Nested lists are always label ids: an indicator matrix must be an array.
+    Accepts a table of values in [0, 1] (sparse, array, data frame, or nested lists with floats), a
+    list of lists or sets of label ids (a label listed twice in a row counts once), or a
+    one-dimensional integer array with one label id per row; ``longtail._forms`` has the rules.
+    Duplicate entries of a sparse matrix are summed and refused if the sum is above 1.
+
+    Refuses lists of equal length that hold only 0 and 1 as ambiguous: label ids, or an indicator
+    matrix. With ``n_labels`` other than their length, and no label twice in a row, they are ids.
 
     >>> as_labels([[0, 2], [], [1]]).toarray()
     array([[1., 0., 1.],
            [0., 0., 0.],
            [0., 1., 0.]], dtype=float32)
     """
-    if not sp.issparse(Y) and hasattr(Y, "to_numpy") and getattr(Y, "ndim", 0) == 1:
-        Y = Y.to_numpy()  # a series
-    if _is_label_lists(Y):
-        Y = _labels_from_lists(Y, n_labels, name)
+    Y = one_dimension(Y)
+    rows = rows_of(Y, name)
+    if rows is not None and rows.form in ("values", "flags"):
+        Y, rows = rows.table(name), None
+    if rows is not None:
+        Y = _labels_from_rows(rows, n_labels, name)
     elif isinstance(Y, np.ndarray) and Y.ndim == 1 and Y.dtype.kind in "iu":
-        Y = _labels_from_lists(Y.reshape(-1, 1), n_labels, name)
+        Y = _labels_from_rows(Rows("ids", Y.reshape(-1, 1).tolist()), n_labels, name)
     else:
+        whole = getattr(Y, "dtype", None) is not None and Y.dtype.kind in "iu"
         Y = _matrix(Y, name, _TEXT_LABELS)
         if not sp.issparse(Y):
             _check_finite(Y.reshape(-1), name)
+            if whole and Y.size and Y.max() > 1:
+                raise ValueError(
+                    f"{name} holds the value {Y.max():g}: a two-dimensional array is a table of "
+                    f"values in [0, 1]; for label ids pass lists, {name}.tolist()"
+                )
             Y = sp.csr_matrix(Y)
     _check_finite(Y.data, name)
     if Y.nnz and Y.data.min() <= 0:
@@ -243,30 +255,17 @@ def _check_finite(values: np.ndarray, name: str) -> None:
             raise ValueError(f"{name} holds {what}: replace or drop such entries first")
 
 
-def _is_label_lists(Y: Any) -> bool:
-    """A sequence whose items are themselves collections: one list of label ids per row."""
-    if isinstance(Y, np.ndarray):
-        return bool(Y.dtype == object and Y.ndim == 1)
-    if hasattr(Y, "dtypes") or hasattr(Y, "__array_interface__"):
-        return False
-    return isinstance(Y, Sequence) and not isinstance(Y, (str, bytes))
-
-
-def _labels_from_lists(rows: Iterable[Any], n_labels: int | None, name: str) -> sp.csr_matrix:
+def _labels_from_rows(given: Rows, n_labels: int | None, name: str) -> sp.csr_matrix:
+    if given.form == "names":
+        i = next(i for i, row in enumerate(given.rows) if row)
+        raise TypeError(f"{name}[{i}] holds {given.rows[i][0]!r}, not a label id: {_TEXT_LABELS}")
     lengths: list[int] = []
     flat: list[int] = []
-    given: set[int] = set()  # lengths of the lists as given
-    for i, row in enumerate(rows):
-        ids = _row_ids(row, i, name)
-        given.add(len(ids))
-        unique = sorted(set(ids))
+    for row in given.rows:
+        unique = sorted({int(label) for label in row})
         flat.extend(unique)
         lengths.append(len(unique))
-    if len(given) == 1 and min(given) > 2 and max(flat) <= 1 and min(flat) >= 0:
-        raise ValueError(
-            f"{name} looks like an indicator matrix (every row lists {min(given)} times 0 or 1): "
-            f"pass it as an array, np.asarray({name})"
-        )
+    _refuse_indicators(given, flat, n_labels, name)
     if flat and min(flat) < 0:
         raise ValueError(f"{name} holds the negative label id {min(flat)}: ids count from 0")
     width = max(flat, default=-1) + 1 if n_labels is None else n_labels
@@ -283,18 +282,16 @@ def _labels_from_lists(rows: Iterable[Any], n_labels: int | None, name: str) -> 
     return _assemble(ones, np.asarray(flat, dtype=np.int32), indptr, (len(lengths), width))
 
 
-def _row_ids(row: Any, i: int, name: str) -> list[int]:
-    if isinstance(row, numbers.Integral):
-        raise TypeError(
-            f"{name}[{i}] is the number {row}: give one list of label ids per row, or a "
-            "one-dimensional integer array for one label per row"
-        )
-    if isinstance(row, (str, bytes)) or not isinstance(row, Iterable):
-        raise TypeError(f"{name}[{i}] must be a list of label ids, got {row!r}: {_TEXT_LABELS}")
-    labels = row.tolist() if isinstance(row, np.ndarray) else list(row)
-    if all(type(label) is int for label in labels):
-        return labels
-    for label in labels:
-        if not isinstance(label, numbers.Real) or not float(label).is_integer():
-            raise TypeError(f"{name}[{i}] holds {label!r}, not a label id: {_TEXT_LABELS}")
-    return [int(label) for label in labels]
+def _refuse_indicators(given: Rows, flat: list[int], n_labels: int | None, name: str) -> None:
+    """Raise ValueError for lists that could be rows of an indicator matrix or label ids."""
+    sizes = {len(row) for row in given.rows}
+    if given.sets or len(sizes) != 1 or min(sizes) < 2 or not {0, 1}.issuperset(flat):
+        return
+    size = min(sizes)
+    if n_labels is not None and n_labels != size and len(flat) == size * len(given.rows):
+        return
+    raise ValueError(
+        f"{name} is ambiguous: it looks like an indicator matrix (every row lists {size} times 0 "
+        f"or 1), but could be lists of label ids. Pass np.asarray({name}) for an indicator matrix, "
+        f"or sets, [set(row) for row in {name}], for ids"
+    )

@@ -11,6 +11,7 @@ import difflib
 import inspect
 import os
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -29,7 +30,30 @@ SomeRanker = TypeVar("SomeRanker", bound="Ranker")
 
 
 class NotFittedError(ValueError, AttributeError):
-    """``fit`` has not been called."""
+    """``fit`` has not been called. What is raised is scikit-learn's error of this name as well."""
+
+
+def _not_fitted(message: str) -> NotFittedError:
+    """The error, for code that expects ours and for code that expects scikit-learn's.
+
+    scikit-learn is imported here, when something went wrong, and not with this module.
+    """
+    error: NotFittedError = _not_fitted_type()(message)
+    return error
+
+
+@lru_cache(maxsize=1)
+def _not_fitted_type() -> Any:
+    try:
+        from sklearn.exceptions import NotFittedError as Theirs
+    except ImportError:
+        return NotFittedError
+
+    def reduce(self: NotFittedError) -> Any:  # a class made here has no address to be pickled by
+        return _not_fitted, self.args
+
+    members = {"__reduce__": reduce, "__module__": __name__, "__doc__": NotFittedError.__doc__}
+    return type("NotFittedError", (NotFittedError, Theirs), members)
 
 
 class Estimator:
@@ -125,7 +149,7 @@ class Estimator:
 
     def _check_fitted(self) -> None:
         if not self.__sklearn_is_fitted__():
-            raise NotFittedError(f"this {type(self).__name__} is not fitted yet: call fit first")
+            raise _not_fitted(f"this {type(self).__name__} is not fitted yet: call fit first")
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Writes the fitted estimator to the directory ``path``, all of it or nothing.

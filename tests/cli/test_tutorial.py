@@ -38,4 +38,5 @@ def test_every_command_works(tmp_path: Path) -> None:
         )
         assert done.returncode == 0, f"{command}\n{done.stderr}"
         assert done.stdout.strip()
+        assert "trained on" not in done.stdout + done.stderr  # the page measures on other rows
     assert (tmp_path / "report.html").exists() and (tmp_path / "model").is_dir()

@@ -203,3 +203,12 @@ def test_refusals_of_the_neighbor_code() -> None:
     ):
         with pytest.raises(ValueError, match=message):
             NeighborCode(**params).fit(Y)
+
+
+def test_nothing_is_left_to_fit_at_full_rank() -> None:
+    """With c the rank of Y the SVD keeps every similarity, and no step is taken."""
+    Y = make_labels(300, 40)
+    full, svd = NeighborCode(n_components=40, n_pairs=20).fit(Y), SVDCode(n_components=40).fit(Y)
+    assert len(full.objective_) == 1
+    np.testing.assert_array_equal(full.codes_, svd.codes_)
+    assert len(NeighborCode(n_components=10, n_pairs=20, n_steps=4).fit(Y).objective_) == 5

@@ -47,8 +47,12 @@ CASES = [
     Case("MACH", lambda **p: lt.MACH(**{"estimator": "linear", **p})),
     Case(
         "DECLARE",
+        lambda **p: lt.DECLARE(**{"n_components": 8, "n_pairs": 10, "n_steps": 3, **p}),
+    ),
+    Case(
+        "DECLARE(svd)",
         lambda **p: lt.DECLARE(
-            **{"estimator": "linear", "n_components": 8, "recovery": "cosine", **p}
+            **{"n_components": 8, "compression": "svd", "targets": "codes", **p}
         ),
     ),
     Case("Popularity", lt.Popularity),

@@ -87,7 +87,7 @@ def test_labels_that_are_not_ids(make: Make, problem: Problem) -> None:
     for Y in (
         [["cat"], ["dog"]],
         ["cat", "dog"],
-        [[0.5], [1]],
+        [[0.5, 1], [1]],
         [[None], [1]],
         np.array(["a", "b"]),
     ):
@@ -99,7 +99,7 @@ def test_labels_that_are_not_ids(make: Make, problem: Problem) -> None:
 
 def test_an_indicator_matrix_as_nested_lists(make: Make, problem: Problem) -> None:
     """Read as ids it would quietly say something else."""
-    with pytest.raises(ValueError, match=r"looks like an indicator matrix.*np.asarray"):
+    with pytest.raises(ValueError, match=r"ambiguous.*indicator matrix.*np.asarray"):
         make().fit(problem.X, problem.Y.toarray().astype(int).tolist())
 
 

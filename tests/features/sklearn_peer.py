@@ -23,9 +23,18 @@ def assert_same_matrix(ours: Any, theirs: Any) -> None:
     np.testing.assert_allclose(ours.data, theirs.data, rtol=3e-7, atol=0)
 
 
+def in_sklearn(params: dict[str, Any]) -> dict[str, Any]:
+    """Parameters of Tfidf as scikit-learn has them: a pattern for the length of words."""
+    out = dict(params)
+    length = out.pop("min_word_length", 2)
+    if out.get("analyzer", "word") == "word":
+        out["token_pattern"] = rf"(?u)\b\w{{{length},}}\b"
+    return out
+
+
 def fit_sklearn(texts: list[str], **params: Any) -> tuple[TfidfVectorizer, Any] | None:
     """scikit-learn with Tfidf's defaults; None where it finds nothing to learn."""
-    theirs = TfidfVectorizer(**{"sublinear_tf": True, "min_df": 2, **params})
+    theirs = TfidfVectorizer(**{"sublinear_tf": True, "min_df": 2, **in_sklearn(params)})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:

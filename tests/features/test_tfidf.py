@@ -155,6 +155,9 @@ def test_what_is_not_a_list_of_texts_is_refused(texts, error, message):
         ({"ngram_range": 2}, ValueError, "two numbers"),
         ({"lowercase": 1}, TypeError, "lowercase must be True or False"),
         ({"strip_accents": "latin"}, ValueError, "strip_accents"),
+        ({"min_word_length": 0}, ValueError, "min_word_length must be at least 1"),
+        ({"min_word_length": 1.0}, TypeError, "whole number"),
+        ({"min_word_length": 2**40}, ValueError, "shorter than min_word_length"),
         ({"stop_words": "english"}, TypeError, "ENGLISH_STOP_WORDS"),
         ({"stop_words": ["a", 1]}, TypeError, "must hold str"),
         ({"stop_words": ["a"], "analyzer": "char"}, ValueError, "leave them out"),
@@ -222,6 +225,8 @@ def test_it_works_as_a_scikit_learn_step():
         {"stop_words": {"few", "of"}, "ngram_range": [1, 2], "min_df": np.int64(1)},
         {"analyzer": "char", "strip_accents": "unicode", "norm": None},
         {"n_features": 64, "min_df": 1},
+        {"min_word_length": 1, "min_df": 1},
+        {"min_word_length": 5, "min_df": 1},
     ],
     ids=str,
 )
@@ -236,6 +241,16 @@ def test_saving_brings_back_the_same_vectoriser(params, tmp_path):
         if back.n_features is None:
             assert back.vocabulary_ == vectoriser.vocabulary_
         back.save(tmp_path / f"again-{mmap}")
+
+
+def test_a_state_of_before_leaves_words_of_one_character_out():
+    texts = ["vitamin C", "vitamin D"]
+    state = lt.Tfidf(min_df=1).fit(texts)._get_state()
+    del state.params["min_word_length"]
+    old = lt.models.from_state(state)
+    assert old.min_word_length == 2 and old.get_feature_names_out().tolist() == ["vitamin"]
+    now = lt.Tfidf(min_df=1, min_word_length=1).fit(texts)
+    assert now.get_feature_names_out().tolist() == ["c", "d", "vitamin"]
 
 
 def damage(name, value):

@@ -14,7 +14,7 @@ from sklearn.feature_extraction.text import (
     TfidfTransformer,
     TfidfVectorizer,
 )
-from sklearn_peer import assert_same_matrix, compare
+from sklearn_peer import assert_same_matrix, compare, in_sklearn
 
 import longtail as lt
 
@@ -33,6 +33,7 @@ def options(**more):
             "ngram_range": RANGES,
             "lowercase": st.booleans(),
             "strip_accents": st.sampled_from([None, "unicode", "ascii"]),
+            "min_word_length": st.sampled_from([1, 2, 3, 6]),
             **more,
         }
     )
@@ -41,7 +42,7 @@ def options(**more):
 @settings(max_examples=250, deadline=None)
 @given(TEXTS, options(analyzer=st.sampled_from(["word", "char", "char_wb"])))
 def test_any_text_is_cut_the_same_way(texts, params):
-    analyze = TfidfVectorizer(**params).build_analyzer()
+    analyze = TfidfVectorizer(**in_sklearn(params)).build_analyzer()
     ours = lt.Tfidf(**params)
     for text in [*texts, "".join(texts), " ".join(texts) * 3]:
         assert ours.analyze(text) == analyze(text)
@@ -66,19 +67,23 @@ def test_any_texts_give_the_same_matrix(fit, transform, params):
     compare(fit, transform, **params)
 
 
-WORDS = st.sampled_from(["aa", "bb", "cc", "dd", "ee", "of", "the", "東京", "straße"])
+WORDS = st.sampled_from(["aa", "b", "cc", "d", "ee", "of", "the", "東京", "東", "2", "straße"])
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.lists(WORDS).map(" ".join)))
 def test_repeated_words_give_the_same_matrix(texts):
+    params = {"min_df": 1, "stop_words": ["of", "the", "ee", "b"]}
     for ngrams in ((1, 1), (1, 3)):
-        compare(texts, texts[::-1], ngram_range=ngrams, min_df=1, stop_words=["of", "the", "ee"])
+        for length in (1, 2):
+            compare(texts, texts[::-1], ngram_range=ngrams, min_word_length=length, **params)
 
 
 PARAMS = [
     {},
     {"ngram_range": (1, 2)},
+    {"ngram_range": (1, 2), "min_word_length": 1},
+    {"min_word_length": 4},
     {"ngram_range": (2, 3), "min_df": 1},
     {"ngram_range": (1, 2), "max_df": 0.05, "min_df": 0.001},
     {"stop_words": sorted(ENGLISH_STOP_WORDS), "ngram_range": (1, 2), "norm": "l1"},
@@ -125,7 +130,7 @@ def test_ties_of_max_features_go_to_the_first_term():
 def test_hashing_is_sklearns(texts, params, binary):
     n = params.pop("n")
     theirs = HashingVectorizer(
-        n_features=n, alternate_sign=False, norm=None, binary=binary, **params
+        n_features=n, alternate_sign=False, norm=None, binary=binary, **in_sklearn(params)
     )
     counts = theirs.transform(texts)
     ours = lt.Tfidf(n_features=n, min_df=0.0, sublinear_tf=False, binary=binary, **params)

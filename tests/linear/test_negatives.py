@@ -52,23 +52,99 @@ def test_teacher_forcing_sees_the_rows_of_the_parent(spy: Spy) -> None:
         np.testing.assert_array_equal(support(spy.problems[t].parents), expected)
 
 
+def beams(model: lt.XRLinear, X: Any, level: int) -> np.ndarray:
+    """Which nodes of a level each row's beam keeps, by searching the layers down to it."""
+    upper = lt.XRLinear(beam=2)
+    upper.tree_ = model.tree_
+    upper.n_features_in_, upper.n_labels_ = X.shape[1], model.tree_.level_sizes_[level]
+    upper._set_layers(model.layers_[: level + 1], np.arange(upper.n_labels_, dtype=np.int32))
+    return support(upper.predict_topk(X, k=2).to_csr(binary=True))
+
+
 @pytest.mark.parametrize("scheme", ["man", "tfn+man"])
 def test_matcher_aware_negatives_are_the_beam(spy: Spy, scheme: str) -> None:
     X, Y = make_rows(n_labels=40, unlabelled=10)
     model = fitted(X, Y, negatives=scheme)
     for t in (1, 2):
-        rows = support(spy.problems[t].parents)
+        problem = spy.problems[t]
+        rows = support(problem.parents)
         positives = support(model.tree_.node_labels(Y, t - 1))
         assert rows[positives].all(), "positives are never dropped"
-        # The beam after level t - 1, from the same layers searched as a model of their own.
-        upper = lt.XRLinear(beam=2)
-        upper.tree_ = model.tree_
-        upper.n_features_in_, upper.n_labels_ = X.shape[1], model.tree_.level_sizes_[t - 1]
-        upper._set_layers(model.layers_[:t], np.arange(upper.n_labels_, dtype=np.int32))
-        reached = support(upper.predict_topk(X, k=2).to_csr(binary=True))
+        reached = beams(model, X, t - 1)
         assert reached.sum(axis=1).max() == 2
         np.testing.assert_array_equal(rows, positives | reached)
         assert (rows & ~positives).any(), "the beam adds rows"
+        assert (rows & ~reached).any(), "the beam misses rows"
+        if scheme == "tfn+man":
+            assert problem.parent_weight is None, "every row is a negative of what it does not have"
+        else:
+            columns = np.repeat(np.arange(rows.shape[1]), np.diff(problem.parents.indptr))
+            expected = reached[problem.parents.indices, columns]
+            np.testing.assert_array_equal(problem.parent_weight, expected)
+
+
+@pytest.mark.parametrize("solver", ["dual", "newton"])
+@pytest.mark.parametrize("scheme", ["tfn", "man", "tfn+man"])
+def test_every_node_is_the_optimum_of_its_instances(scheme: str, solver: str) -> None:
+    """The instances of a node l below c: the beam's rows of c, the positives of c, or both, and the
+    positives of l. At the optimum w = 2 C sum_i y_i max(0, 1 - y_i w.x_i) x_i over those rows.
+    """
+    X, Y = make_rows(n_labels=40, unlabelled=10)
+    tight: Any = {"tolerance": 1e-5, "max_iter": 10_000, "threshold": 0.0, "solver": solver}
+    model = fitted(X, Y, negatives=scheme, **tight)
+    rows = np.hstack([X.toarray(), np.ones((X.shape[0], 1))]).astype(np.float64)
+    errors = dict.fromkeys(("tfn", "man", "tfn+man"), 0.0)
+    for t in (1, 2):
+        weights = model.layers_[t].to_csr(X.shape[1]).toarray().astype(np.float64)
+        of_node = support(model.tree_.node_labels(Y, t))
+        of_parent, reached = support(model.tree_.node_labels(Y, t - 1)), beams(model, X, t - 1)
+        child_ptr = model.tree_.child_ptr_[t]
+        parent_of = np.repeat(np.arange(len(child_ptr) - 1), np.diff(child_ptr))
+        for node, parent in enumerate(parent_of):
+            matched = {"tfn": of_parent[:, parent], "man": reached[:, parent]}
+            matched["tfn+man"] = matched["tfn"] | matched["man"]
+            y, w = np.where(of_node[:, node], 1.0, -1.0), weights[node]
+            slack = y * np.maximum(0, 1 - y * (rows @ w))
+            for name, instances in matched.items():
+                used = instances | of_node[:, node]
+                gradient = w - 2 * model.C * rows[used].T @ slack[used]
+                errors[name] = max(errors[name], float(np.abs(gradient).max()))
+    assert errors.pop(scheme) < 0.01
+    assert min(errors.values()) > 0.05, "the other schemes have other optima"
+
+
+def test_man_and_both_differ() -> None:
+    X, Y = make_rows(n_labels=40, unlabelled=10)
+    man, both = (fitted(X, Y, negatives=scheme) for scheme in ("man", "tfn+man"))
+    unlike = [
+        (a.to_csr(30) != b.to_csr(30)).nnz for a, b in zip(man.layers_, both.layers_, strict=True)
+    ]
+    assert unlike[0] == 0 and unlike[1] > 0
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_parts_and_weights_train_the_same_model(threads: int, tmp_path: Any) -> None:
+    X, Y = make_rows(n_labels=40, unlabelled=10)
+    expected = fitted(X, Y, negatives="man", n_jobs=1)
+    model = lt.XRLinear(
+        tree=lt.LabelTree(level_sizes=[3, 8]), beam=2, negatives="man", n_jobs=threads
+    )
+    weight = np.ones(X.shape[0])
+    model.fit(X, Y, checkpoint=tmp_path / "parts", sample_weight=weight)
+    for a, b in zip(expected.layers_, model.layers_, strict=True):
+        assert (a.to_csr(30) != b.to_csr(30)).nnz == 0
+
+
+def test_extra_rows_are_negatives_under_man() -> None:
+    """A row that the user supplies is one of every child, whether or not the beam has it."""
+    positives = sp.csc_matrix(np.array([[1, 0], [1, 0], [0, 1]], np.float32))
+    extra = sp.csc_matrix(np.array([[0, 0], [-2, 0], [0.5, 0]], np.float32))
+    reached = lt.TopK.from_ranking([[1], [1], [1]], n_labels=2)
+    rows, weight = parent_rows("man", positives, reached, extra)
+    assert rows.indices.tolist() == [0, 1, 2, 0, 1, 2] and rows.indptr.tolist() == [0, 3, 6]
+    assert weight is not None and weight.tolist() == [0, 1, 1, 1, 1, 1]
+    _, weight = parent_rows("tfn+man", positives, reached, extra)
+    assert weight is None
 
 
 def test_extra_rows_come_on_top(spy: Spy) -> None:

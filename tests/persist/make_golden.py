@@ -56,7 +56,9 @@ def models() -> dict[str, Ranker]:
         "one-vs-all": lt.OneVsAll().fit(X, Y),
         "xr-linear": xr_linear,
         "mach": lt.MACH(n_buckets=3, n_repetitions=4, estimator="linear").fit(X, Y),
-        "declare": lt.DECLARE(n_components=3, n_neighbors=3, estimator="linear").fit(X, Y),
+        "declare": lt.DECLARE.as_published(n_components=3, n_neighbors=3, estimator="linear").fit(
+            X, Y
+        ),
         "network": network(),
         "ensemble": lt.Ensemble.of([xr_linear, lt.Popularity().fit(X, Y)]),
     }

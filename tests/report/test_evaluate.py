@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 import longtail as lt
 from longtail import metrics
+from longtail.report import compare
 from longtail.report.catalogue import CATALOGUE
 
 
@@ -210,3 +211,40 @@ def test_refuses_what_does_not_fit_together(data):
         lt.evaluate(truth, lt.TopK.from_scores(scores, 3))
     with pytest.raises(ValueError, match="nothing to evaluate"):
         lt.evaluate(np.zeros((0, 3)), np.zeros((0, 3)))
+
+
+def test_every_mean_over_labels_says_over_which():
+    """All labels, or those present in the test rows: text, page, comparison and dictionary."""
+    rng = np.random.default_rng(0)
+    truth = np.zeros((120, 40))
+    truth[np.arange(120), rng.integers(0, 10, 120)] = 1  # 30 labels never occur
+    report = lt.evaluate(truth, truth + 0.01 * rng.random(truth.shape), k=5, n_resamples=0)
+    assert report["coverage present@5"] == 1.0 and report["coverage@5"] == 0.25
+    lines = str(report).splitlines()
+    heads = {
+        symbol: next(line for line in reversed(lines[:at]) if not line.startswith("  "))
+        for at, line in enumerate(lines)
+        for symbol in ("macro-F1", "coverage", "macro-F1 present", "coverage present")
+        if line.startswith(f"  {symbol}  ")
+    }
+    assert (
+        all(
+            ("all labels" in head) != symbol.endswith("present")
+            and ("labels present in the test rows" in head) == symbol.endswith("present")
+            for symbol, head in heads.items()
+        )
+        and len(heads) == 4
+    )
+    assert any("coverage present@5" in line and "part of P@5" in line for line in lines)  # of a bin
+    meanings = report.to_dict()["meanings"]
+    assert set(meanings) == {m.symbol for m in report.metrics.values()}
+    for symbol, meaning in meanings.items():
+        if symbol.startswith(("macro-", "coverage")):
+            present = symbol.endswith("present")
+            assert ("all labels" in meaning) != present
+            assert ("labels present in the test rows" in meaning) == present
+    html = report.to_html()
+    tile = html.partition("<dt>coverage@5</dt>")[2].partition("</div>")[0]
+    assert "over all labels" in tile
+    shown = str(compare({"a": report}))
+    assert "over all labels" in shown and "over the labels present in the test rows" in shown

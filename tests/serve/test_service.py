@@ -180,3 +180,11 @@ def test_a_corrupt_model_does_not_take_over(server: Server, model: Path) -> None
     save_model(model)
     wait_for(lambda: server.ask("/health")[2]["reload_error"] is None)
     assert json.loads(json.dumps(server.predict("wifi", k=1))) == [["network"]]
+
+
+def test_the_page_says_over_which_labels_coverage_is(server: Server) -> None:
+    """The number is that of ``coverage present``: labels in the test rows, and not all labels."""
+    script = server.ask("/static/page.js")[2]
+    assert "of all labels" not in script
+    said = [line for line in script.splitlines() if "found at least once" in line]
+    assert len(said) == 2 and all("the labels in the test rows are found" in line for line in said)

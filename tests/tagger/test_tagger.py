@@ -202,8 +202,10 @@ def test_a_rule_chooses_among_candidates(tagger: lt.Tagger, tmp_path: Path) -> N
             return lt.TopK(top.indices[:, 1:2], top.scores[:, 1:2], top.n_labels)
 
     text = "paper jam in the tray"
-    ruled = lt.Tagger(rule=SecondBest()).fit(TEXTS, LABELS)
+    ruled = lt.Tagger(rule=SecondBest(), savable=False).fit(TEXTS, LABELS)
     assert ruled.predict([text], k=3)[0] == tagger.predict([text], k=2)[0][1:]
+    with pytest.raises(TypeError, match="rule cannot be saved"):
+        lt.Tagger(rule=SecondBest()).fit(TEXTS, LABELS)
     with pytest.raises(TypeError, match="rule cannot be saved"):
         ruled.save(tmp_path / "model")
     assert not (tmp_path / "model").exists()
@@ -254,7 +256,12 @@ def test_new_labels(model: str) -> None:
         (["a b"], [[]], ValueError, "no labels"),
         ([None], [["x"]], TypeError, "NoneType"),
         (["", "!"], [["x"], ["y"]], ValueError, "no terms"),
-        (["a b"], [[3]], TypeError, "must be strings"),
+        (["a b"], [[3.5]], TypeError, "row 0 of labels: expected a label name, got 3.5"),
+        (["a b"], [[True]], TypeError, "row 0 of labels"),
+        (["a b"], [3], TypeError, "row 0 must be a list of label names, got 3: write"),
+        (["a b"], np.array([3]), TypeError, "one number per row"),
+        (["a b"], np.array([[3]]), TypeError, "label_names="),
+        (["a b"], {"x": 1}, TypeError, "one list of names per row"),
     ],
 )
 def test_refusals(texts: object, labels: object, error: type, match: str) -> None:

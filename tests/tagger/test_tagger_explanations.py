@@ -83,3 +83,28 @@ def test_parts_of_words_mark_the_word() -> None:
     assert spans(vectorizer, "a Printer", {"int": 1.0, " pr": 0.5}) == [(2, 9, 1.5)]
     accents = lt.Tfidf(strip_accents="unicode")
     assert spans(accents, "déjà vu", {"deja": 1.0}) == [(0, 4, 1.0)]
+
+
+def test_words_of_one_character_and_characters_are_marked() -> None:
+    assert spans(lt.Tfidf(min_word_length=1), "vitamin C", {"c": 1.0}) == [(8, 9, 1.0)]
+    assert spans(lt.Tfidf(), "vitamin C", {"c": 1.0}) == []
+    pairs = lt.Tfidf(ngram_range=(1, 2), min_word_length=1)
+    assert spans(pairs, "Type 2 it is", {"type 2": 0.5}) == [(0, 4, 0.5), (5, 6, 0.5)]
+    assert spans(lt.Tfidf(ngram_range=(1, 2)), "a b ccc", {"ccc": 1.0}) == [(4, 7, 1.0)]
+    runs = lt.Tfidf(analyzer="char_wb", ngram_range=(1, 3))
+    assert spans(runs, "我的打印机 HP", {"打印机": 1.0, "hp ": 2.0}) == [
+        (2, 3, 1.0),
+        (3, 4, 1.0),
+        (4, 5, 1.0),
+        (6, 8, 2.0),
+    ]
+    thai = "เครื่องพิมพ์"  # marks belong to the letters, though they are no \\w
+    assert [thai[a:b] for a, b, _ in spans(runs, thai, {thai[2:5]: 1.0})] == list(thai[2:5])
+
+
+@given(st.text("aB \n東京เค่é.", max_size=30), st.sampled_from(["char", "char_wb"]))
+def test_every_character_term_has_its_place(text: str, analyzer: str) -> None:
+    vectorizer = lt.Tfidf(analyzer=analyzer, ngram_range=(1, 3))
+    for term in set(vectorizer.analyze(text)):
+        found = spans(vectorizer, text, {term: 1.0})
+        assert bool(found) == any(c.isalnum() or c in "เค่" for c in term), term

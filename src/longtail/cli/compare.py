@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,9 +10,11 @@ from typing import Annotated, Any
 import typer
 
 from longtail.cli import options as opt
+from longtail.cli.models import make_models, parse_models
 from longtail.cli.output import note, print_json
 from longtail.cli.reading import DataOptions, Source, parse_weights, read
-from longtail.cli.train import held_out
+from longtail.cli.text_options import refuse_for_features, with_text_options
+from longtail.cli.training import leaning, measure, plans, set_aside
 from longtail.cli.trial import Trial, run_trial
 
 __all__ = ["Entry", "command", "compare_models", "table"]
@@ -25,7 +28,11 @@ class Entry:
 
     name: str
     trial: Trial
-    report: Any
+
+    @property
+    def report(self) -> Any:
+        """How good it is."""
+        return self.trial.report
 
     def costs(self) -> dict[str, float | None]:
         """What it cost, by name."""
@@ -37,11 +44,16 @@ class Entry:
         }
 
 
+@with_text_options
 def command(
     data: opt.Data,
     models: Annotated[
-        str, typer.Option("--models", "-m", help="Names, separated by commas.")
+        str,
+        typer.Option(
+            "--models", "-m", help="Names, separated by commas; auto is what train chooses."
+        ),
     ] = "popularity,nearest-neighbors,xr-linear,ensemble",
+    device: opt.Device = None,
     report: Annotated[Path | None, typer.Option(help="Write an HTML page.")] = None,
     test_size: Annotated[
         float, typer.Option(help="Part set aside to measure on, if needed.", min=0.01, max=0.9)
@@ -52,18 +64,36 @@ def command(
     delimiter: opt.Delimiter = None,
     layout: opt.Layout = None,
     field_weights: opt.FieldWeights = None,
+    calibrate: Annotated[
+        bool, typer.Option(help="As in train; without it, about half the time.")
+    ] = True,
     seed: opt.Seed = 0,
     jobs: opt.Jobs = None,
     json: opt.Json = False,
+    *,
+    tfidf: dict[str, Any],
 ) -> None:
-    """Fit several models on the same rows and set them side by side: quality, tail and cost."""
+    """Fit several models on the same rows and set them side by side: quality, tail and cost.
+
+    Each is fitted and measured as train does it, before it fits the model again on all rows: with
+    the same seed, the numbers are those of train --model.
+    """
     weights = parse_weights(field_weights)
-    names = list(dict.fromkeys(name.strip() for name in models.split(",")))
+    names = parse_models(models)
+    settings = {"random_state": seed, "n_jobs": jobs}
+    made = make_models(names, device=device, **settings)  # before the data is read
+    params = {
+        "field_weights": weights,
+        "vectorizer": tfidf or None,
+        "calibrate": calibrate,
+        **settings,
+    }
     source = read(
         data, DataOptions(text_column, label_column, label_separator, delimiter, layout, weights)
     )
-    source = held_out(source, test_size, seed)
-    entries = compare_models(source, names, weights=weights, seed=seed, jobs=jobs)
+    refuse_for_features(tfidf, source)
+    source = set_aside(source, test_size, seed)
+    entries = compare_models(source, made, params)
     if report is not None:
         from longtail.cli.compare_page import page
 
@@ -76,62 +106,63 @@ def command(
 
 
 def compare_models(
-    source: Source, names: list[str], *, weights: Any = None, seed: int = 0, jobs: int | None = None
+    source: Source,
+    models: Mapping[str, Any],
+    params: Mapping[str, Any] | None = None,
+    *,
+    keep: Mapping[str, Path] | None = None,
 ) -> list[Entry]:
-    """Fits each model on the same features and measures it on the test split."""
-    from longtail.propensity import JainPropensity
-    from longtail.report import evaluate
-    from longtail.tagger.choose import make_model
+    """Fit each model as ``train`` does, on the same rows, and measure it on the test split.
 
-    models = {name: make_model(name, seed, jobs) for name in names}  # before the work begins
+    ``models`` by name; None stands for the one that is chosen for the data. ``keep``: folders to
+    save some of them in, with their reports.
+    """
+    from longtail.tagger import Tagger
+
     if source.test is None:
         raise ValueError(f"{source.name} has no rows to measure on")
-    X, X_test = features(source, weights, jobs)
-    propensity = JainPropensity().fit(source.train.Y)
+    settings = dict(params or {})
+    plan, whole = plans(source, settings)
+    among = None if source.whole is None else whole.labels.vocabulary.names
+    rows = Tagger(**settings).rows(plan)
+    note(f"over {plan.over}")
     entries = []
     for name, model in models.items():
-        trial = run_trial(model, X, source.train.Y, X_test, k=5)
+
+        def measured(tagger: Any, top: Any, name: str = name) -> Any:
+            report = measure(tagger, source, top, among=among, title=f"{name} on {source.name}")
+            if keep is not None and name in keep:
+                tagger.keep_report(report, leaning(tagger, source, top, among=among))
+                tagger.save(keep[name], overwrite=True)
+            return report
+
+        own = rows if model is None else rows.with_model(model, f"{name}, as asked")
+        trial = run_trial(Tagger(**settings), own, source.test.texts, measured)
         note(f"{name}: trained in {trial.fit_seconds:.1f} s")
-        measured = evaluate(
-            source.test.Y,
-            trial.top,
-            propensity=propensity,
-            train_Y=source.train.Y,
-            label_names=source.label_names,
-            title=f"{name} on {source.name}",
-        )
-        entries.append(Entry(name, trial, measured))
+        entries.append(Entry(name, trial))
     return entries
-
-
-def features(source: Source, weights: Any, jobs: int | None) -> tuple[Any, Any]:
-    """Features of the training and test rows, by the vectoriser that would be chosen."""
-    from longtail.tagger.choose import choose
-    from longtail.tagger.fields import as_columns, is_matrix, joined, rows_of
-
-    assert source.test is not None
-    columns, test = (as_columns(part.texts, None) for part in (source.train, source.test))
-    whole = joined(columns)
-    chosen = choose(whole, len(source.label_names), features=is_matrix(columns), n_jobs=jobs)
-    vectorizer = chosen.vectorizer
-    if isinstance(columns, dict):
-        X = rows_of(columns, vectorizer.fit(whole), weights)
-    else:
-        X = vectorizer.fit_transform(columns)
-    return X, rows_of(test, vectorizer, weights)
 
 
 def table(entries: list[Entry]) -> str:
     """Metrics in per cent, then recall from head to tail, then cost."""
+    from longtail.report.catalogue import OVER
+
     width = max(14, *(len(entry.name) + 2 for entry in entries))
 
     def line(title: str, cells: list[str]) -> str:
         return f"{title:<26}" + "".join(f"{cell:>{width}}" for cell in cells)
 
+    first = entries[0].report
     lines = [line("in per cent", [entry.name for entry in entries])]
     for metric in SHOWN:
         if all(metric in entry.report.metrics for entry in entries):
             lines.append(line(metric, [f"{100 * entry.report[metric]:.1f}" for entry in entries]))
+    lines += [f"present: {OVER['present']}", f"measured on {first.measured_on}"]
+    if first.facts.trained_rows:
+        lines.append(
+            f"{first.facts.trained_rows:,} of {first.facts.n_rows:,} test rows have the text of a "
+            "training row, which lifts every number (each report says what is left without them)"
+        )
     lines += ["", "labels found among 5 answers, by training frequency"]
     for bins in zip(*(entry.report.bins for entry in entries), strict=True):
         title = f"{bins[0].name}: {bins[0].n_labels:,} labels"

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
+from longtail.report.catalogue import OVER
 from longtail.report.page import fragment
 
 if TYPE_CHECKING:
@@ -53,8 +54,9 @@ def page(title: str, entries: Sequence[Entry]) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{escape(title)}: models compared</title><style>{_CSS}</style></head><body><main>"
         f"<h1>{escape(title)}: {len(entries)} models compared</h1>"
-        f'<p class="note">{facts.n_rows:,} test rows, {facts.n_labels:,} labels. '
-        "Strong colour marks the best of a row.</p>"
+        f'<p class="note">{facts.n_rows:,} test rows, {facts.n_labels:,} labels, '
+        f"measured on {escape(entries[0].report.measured_on)}. "
+        f"Strong colour marks the best of a row. Present: {OVER['present']}.</p>"
         + _table("Quality, in per cent", names, rows, lambda v: f"{100 * v:.1f}")
         + _table(
             "Labels found among 5 answers, head to tail", names, bins, lambda v: f"{100 * v:.1f}"

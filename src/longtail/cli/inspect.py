@@ -20,6 +20,8 @@ def command(
     json: opt.Json = False,
 ) -> None:
     """Tell what a model is: type, labels, parameters, size, and how good it was."""
+    from longtail.report.catalogue import OVER
+
     facts = facts_of(model, verify=verify)
     if json:
         print_json(facts)
@@ -28,6 +30,7 @@ def command(
         if name == "measured":
             shown = {m: value[m] for m in SHOWN if m in value}
             print("measured: " + ", ".join(f"{m} {100 * v:.1f} %" for m, v in shown.items()))
+            print(f"  present: {OVER['present']}")
         elif isinstance(value, dict):
             print(f"{name}:")
             for key, inner in value.items():
@@ -60,6 +63,8 @@ def facts_of(path: Path, *, verify: bool) -> dict[str, Any]:
     facts["vectorizer"] = repr(found.vectorizer_)
     if found.report_ is not None:
         metrics = found.report_["summary"]["metrics"]
+        if found.report_["summary"].get("measured_on"):
+            facts["measured on"] = found.report_["summary"]["measured_on"]
         facts["measured"] = {name: round(m["value"], 4) for name, m in metrics.items()}
     return facts
 

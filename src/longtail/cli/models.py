@@ -1,11 +1,58 @@
-"""Loading a model for a command."""
+"""Models for a command: by name, or from a folder."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
-__all__ = ["load_tagger"]
+__all__ = ["load_tagger", "make_models", "named_model", "parse_models"]
+
+
+def named_model(
+    name: str,
+    seed: int = 0,
+    jobs: int | None = None,
+    *,
+    memory_limit: Any = None,
+    device: str | None = None,
+) -> Any:
+    """Return what ``Tagger`` takes as its model: the name, or a model made for a device.
+
+    Raises ValueError, before any work, for an unknown name and for a setting that the model does
+    not take; ``auto`` takes no device, since what it chooses is trained on the processor.
+    """
+    from longtail.tagger import make_model
+
+    if name == "auto":
+        if device is not None:
+            raise ValueError("--device goes with a model that is named, such as --model network")
+        return name
+    made = make_model(name, seed, jobs, memory_limit, device=device)
+    return name if device is None else made
+
+
+def parse_models(text: str) -> list[str]:
+    """Return the names in ``a,b``, each once."""
+    return list(dict.fromkeys(name.strip() for name in text.split(",")))
+
+
+def make_models(names: list[str], *, device: str | None = None, **settings: Any) -> dict[str, Any]:
+    """Return unfitted models by name, None for ``auto``; those that can are trained on ``device``.
+
+    Raises ValueError, before any work, for an unknown name and for a device that none of them uses.
+    """
+    from longtail.tagger import MODELS, make_model
+
+    users = [name for name in names if name in MODELS and "device" in MODELS[name].takes]
+    made = {
+        name: None
+        if name == "auto"
+        else make_model(name, **settings, device=device if name in users else None)
+        for name in names
+    }
+    if device is not None and not users:
+        raise ValueError(f"--device: none of {', '.join(names)} is trained on one")
+    return made
 
 
 def load_tagger(path: Path, *, verify: bool = False) -> Any:

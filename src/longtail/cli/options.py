@@ -10,6 +10,7 @@ import typer
 __all__ = [
     "Data",
     "Delimiter",
+    "Device",
     "FieldWeights",
     "Jobs",
     "Json",
@@ -62,6 +63,13 @@ Delimiter = Annotated[
     typer.Option(
         help="What stands between the cells of a CSV file, if not a comma.",
         rich_help_panel=_DATA,
+        show_default=False,
+    ),
+]
+Device = Annotated[
+    str | None,
+    typer.Option(
+        help="Where a network is trained: cpu, cuda, cuda:1, …; mach and declare use one then.",
         show_default=False,
     ),
 ]

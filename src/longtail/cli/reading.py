@@ -51,7 +51,10 @@ class Part:
 
 @dataclass(frozen=True)
 class Source:
-    """A data set as commands use it. ``test`` is None where the source has none."""
+    """A data set as commands use it. ``test`` is None where the source has none.
+
+    ``whole``: the training rows with those of ``test``, where these were taken from them.
+    """
 
     name: str
     train: Part
@@ -59,6 +62,16 @@ class Source:
     test: Part | None
     label_names: list[str]
     label_texts: list[str] | None
+    whole: Part | None = None
+
+    @property
+    def measured_on(self) -> str:
+        """What the test split is, in words."""
+        if self.test is None:
+            return "nothing"
+        if self.whole is None:
+            return f"the test split, {len(self.test):,} rows"
+        return f"{len(self.test):,} of {len(self.whole):,} rows, set aside at random"
 
     def split(self, wanted: str) -> tuple[str, Part]:
         """The split of a name; "auto" is test, or else dev, or else all there is."""

@@ -16,10 +16,11 @@ from typing import Any, TypeVar
 
 from longtail.cli.output import note
 
-__all__ = ["resumable", "unfinished"]
+__all__ = ["MEASURING", "resumable", "unfinished"]
 
 Result = TypeVar("Result")
 _LOCK = ".lock"
+MEASURING = "measuring"  # parts of the model that is measured, where another one is saved
 
 
 @contextlib.contextmanager
@@ -34,7 +35,7 @@ def unfinished(output: Path) -> Iterator[Path]:
     folder = whole.with_name(f"{whole.name}.unfinished")
     folder.mkdir(parents=True, exist_ok=True)
     for entry in folder.iterdir():
-        if entry.name not in (*PARTS, _LOCK):  # it would be removed in the end
+        if entry.name not in (*PARTS, MEASURING, _LOCK):  # it would be removed in the end
             raise ValueError(f"{entry} is no part of a training: choose another folder for -o")
     with open(folder / _LOCK, "w") as lock:
         try:

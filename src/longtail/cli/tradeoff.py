@@ -24,7 +24,10 @@ def command(
     split: Annotated[str, typer.Option(help="train, dev, test or auto.")] = "auto",
     k: Annotated[int, typer.Option("-k", "--k", help="Labels for each text.", min=1)] = 5,
     metric: Annotated[
-        str, typer.Option(help="What to trade precision for: macro_f1, macro_recall, coverage, …")
+        str,
+        typer.Option(
+            help="What to trade precision for, over all labels: macro_f1, macro_recall, coverage, …"
+        ),
     ] = "macro_f1",
     steps: Annotated[int, typer.Option(help="Points on the curve.", min=2, max=101)] = 19,
     keep: Annotated[
@@ -48,6 +51,8 @@ def command(
     predict --tail is drawn for comparison. Printed is the front: points that no other beats in
     both.
     """
+    from longtail.tagger.seen import trained_sentence
+
     tagger = load_tagger(model)
     weights = None if tagger.fields_ is None else dict.fromkeys(tagger.fields_, 1.0)
     source = read(
@@ -55,12 +60,18 @@ def command(
     )
     _, part = source.split(split)
     curve = curve_of(tagger, part, source.label_names, metric, k, steps, seed)
+    seen = tagger.trained_on(part.texts)
+    said = trained_sentence(seen)
+    if said is not None:
+        note(f"{said}: this is no curve of new texts. Draw it for rows that it has not seen.")
     if plot is not None:
         curve.plot(plot)
         note(f"curve drawn to {plot}")
     chosen = curve.choose(keep)
     if json:
-        print_json({**curve.to_dict(), "keep": keep, "chosen": chosen.to_dict()})
+        trained = None if seen is None else seen.n_rows
+        choice = {"keep": keep, "chosen": chosen.to_dict(), "trained_rows": trained}
+        print_json({**curve.to_dict(), **choice})
         return
     print(curve.table(curve.front))
     note(f"of {len(curve.points)} points; {100 * keep:g}% of precision is kept by {chosen.name}:")

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import contextlib
-import logging
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from longtail.cli import options as opt
+from longtail.cli.models import named_model
 from longtail.cli.output import check_free, note, print_json
-from longtail.cli.reading import DataOptions, Part, Source, parse_weights, read
-from longtail.cli.resume import resumable, unfinished
+from longtail.cli.reading import DataOptions, Source, parse_weights, read
+from longtail.cli.resume import MEASURING, resumable, unfinished
+from longtail.cli.text_options import refuse_for_features, with_text_options
+from longtail.cli.training import fit_plan, leaning, measure, plans, set_aside, told
 
-__all__ = ["command", "fit_tagger", "held_out", "measure"]
+__all__ = ["command", "train_and_measure"]
 
 
+@with_text_options
 def command(
     data: opt.Data,
     output: Annotated[
@@ -27,18 +28,27 @@ def command(
     model: Annotated[
         str,
         typer.Option(
-            help="auto, xr-linear, one-vs-all, ensemble, nearest-neighbors or popularity."
+            help="auto, xr-linear, one-vs-all, ensemble, network, mach, declare, nearest-neighbors "
+            "or popularity."
         ),
     ] = "auto",
+    device: opt.Device = None,
     test_size: Annotated[
         float,
         typer.Option(
-            help="Part of the rows set aside to measure the model, where the data has no test "
-            "split; 0 measures nothing.",
+            help="Part of the rows set aside at random to measure the model, where the data has no "
+            "test split; 0 measures nothing.",
             min=0.0,
             max=0.9,
         ),
     ] = 0.1,
+    refit: Annotated[
+        bool,
+        typer.Option(
+            help="After measuring, fit the model that is saved on all rows, those set aside "
+            "included; takes up to twice the time."
+        ),
+    ] = True,
     report: Annotated[
         Path | None, typer.Option(help="Also write the evaluation as an HTML page.")
     ] = None,
@@ -77,29 +87,30 @@ def command(
     seed: opt.Seed = 0,
     jobs: opt.Jobs = None,
     json: opt.Json = False,
+    *,
+    tfidf: dict[str, Any],
 ) -> None:
     """Train a model on texts with labels, measure it, and save both.
 
     The model is chosen from the data unless you name one. Where the data has no test split, a
-    tenth of the rows is set aside and measured on; rows that are the last of their label stay.
-    After Ctrl-C the same command goes on where it was.
+    tenth of the rows is set aside at random and measured on, by a model that has not seen it; the
+    model that is saved is then fitted on all rows. After Ctrl-C the same command goes on where it
+    was.
 
     Example:  longtail train tickets.csv -o model --label-separator ';'
     """
     weights = parse_weights(field_weights)
     began = time.perf_counter()
     check_free(output, overwrite)
-    if model != "auto":
-        from longtail.tagger import make_model
-
-        make_model(model)  # refuses an unknown one before the data is read
+    named = named_model(model, seed, jobs, memory_limit=memory_limit, device=device)
     if memory_limit is not None:
         from longtail.linear.memory import as_bytes
 
-        as_bytes(memory_limit)  # likewise
+        as_bytes(memory_limit)  # refuses what is none before the data is read
     options = DataOptions(text_column, label_column, label_separator, delimiter, layout, weights)
     params = {
-        "model": model,
+        "model": named,
+        "vectorizer": tfidf or None,
         "field_weights": weights,
         "memory_limit": memory_limit,
         "random_state": seed,
@@ -112,20 +123,17 @@ def command(
 
         settings = {"random_state": seed, "n_jobs": jobs, "memory_limit": memory_limit}
         params["model"] = corrected_model(model, missing_labels, correction, **settings)
-    source = held_out(read(data, options), test_size, seed)
-    note(
-        f"{source.name}: {len(source.train):,} rows, {len(source.label_names):,} labels"
-        + (f"; {len(source.test):,} rows to measure on" if source.test is not None else "")
-    )
+    source = set_aside(read(data, options), test_size, seed)
+    refuse_for_features(tfidf, source)
+    refit = refit and source.whole is not None
+    learned = source.whole if refit and source.whole is not None else source.train
+    note(_beginning(source, refit))
     with unfinished(output) as folder, told():
-        tagger, seconds = resumable(lambda parts: fit_tagger(source, params, parts), folder)
-        aside = 0 if source.test is None else len(source.test)
-        note(f"trained in {seconds:.1f} s" + (f"; measuring on {aside:,} rows" if aside else ""))
-        measured = None
-        if source.test is not None:
-            measured = measure(tagger, source.test, source)
-            if report is not None:
-                measured.to_html(report)
+        tagger, measured, seconds = resumable(
+            lambda parts: train_and_measure(source, params, refit, parts), folder
+        )
+        if measured is not None and report is not None:
+            measured.to_html(report)
         tagger.save(output, overwrite=overwrite)
     elapsed = time.perf_counter() - began
     if json:
@@ -133,8 +141,8 @@ def command(
             {
                 "model": str(output),
                 "choice": tagger.choice_,
-                "rows": len(source.train),
-                "labels": len(source.label_names),
+                "rows": len(learned),
+                "labels": len(tagger.label_names),
                 "train_seconds": round(seconds, 3),
                 "seconds": round(elapsed, 3),
                 "report": None if measured is None else measured.to_dict(),
@@ -146,76 +154,52 @@ def command(
     note(f"saved to {output} in {elapsed:.1f} s; next: longtail predict {output} -")
 
 
-class _Notes(logging.Handler):
-    def emit(self, record: logging.LogRecord) -> None:
-        text = record.getMessage()
-        own = record.name == "longtail.tagger.tagger"  # it speaks of its choice of a model
-        note(f"model: {text}" if own else text)
+def train_and_measure(
+    source: Source, params: dict[str, Any], refit: bool, parts: Path | None = None
+) -> tuple[Any, Any, float]:
+    """Return the tagger to save with its report in it, the report, and the seconds of training.
+
+    With ``refit``, the measured tagger has learned from the training rows alone, and the one to
+    save from those set aside too. Its probabilities come from the curve of the measured one, which
+    the report is about.
+    """
+    from longtail.tagger.held_out import Curve
+
+    plan, whole = plans(source, params)
+    folder = parts if parts is None or not refit else parts / MEASURING
+    tagger, seconds = fit_plan(plan, params, folder)
+    note(f"trained in {seconds:.1f} s")
+    if source.test is None:
+        return tagger, None, seconds
+    then = ""
+    if source.whole is not None:
+        then = (
+            f"; the saved model then learned from all {len(source.whole):,} rows"
+            if refit
+            else "; the saved model is the one measured"
+        )
+    among = None if source.whole is None else whole.labels.vocabulary.names
+    top = tagger.predict_topk(source.test.texts, 5)
+    report = measure(tagger, source, top, among=among, then=then)
+    curve = leaning(tagger, source, top, among=among)
+    if refit:
+        note(f"measured on {report.measured_on.partition(';')[0]}; fitting again, on all rows")
+        probabilities = Curve.of(tagger.model_)
+        del tagger  # two models would take twice the memory
+        tagger, more = fit_plan(whole, params, parts, probabilities)
+        seconds += more
+        note(f"trained in {more:.1f} s")
+    tagger.keep_report(report, curve)
+    return tagger, report, seconds
 
 
-@contextlib.contextmanager
-def told() -> Iterator[None]:
-    """What the tagger says about its choice, as notes, when it says it."""
-    handler = _Notes(logging.INFO)
-    log = logging.getLogger("longtail.tagger")
-    before = log.level
-    log.addHandler(handler)
-    log.setLevel(logging.INFO)
-    try:
-        yield
-    finally:
-        log.removeHandler(handler)
-        log.setLevel(before)
-
-
-def measure(tagger: Any, part: Part, source: Source, title: str | None = None) -> Any:
-    """The report on the rows set aside, kept with the tagger."""
-    truth = tagger.truth(part.Y, source.label_names, part.unknown)
-    top = tagger.predict_topk(part.texts, 5)
-    measured = tagger.measure(truth, top, k=(1, 3, 5), title=title or source.name)
-    tagger.keep_report(measured, tagger.lean_curve(part.texts, truth, plain=top))
-    return measured
-
-
-def held_out(source: Source, test_size: float, seed: int) -> Source:
-    """The same source with a test split taken from the training rows, if it has none."""
-    from dataclasses import replace
-
-    from longtail.data import train_validation_indices
-
-    if source.test is not None or not test_size or len(source.train) < 10:
-        return source
-    train, test = train_validation_indices(
-        source.train.Y, validation_size=test_size, random_state=seed
-    )
-    return replace(source, train=_take(source.train, train), test=_take(source.train, test))
-
-
-def _take(part: Part, rows: Any) -> Part:
-    texts = part.texts
-    if isinstance(texts, dict):
-        texts = {field: [column[i] for i in rows] for field, column in texts.items()}
-    elif isinstance(texts, list):
-        texts = [texts[i] for i in rows]
-    else:
-        texts = texts[rows]
-    return Part(texts, part.Y[rows], None if part.unknown is None else part.unknown[rows])
-
-
-def fit_tagger(
-    source: Source, params: dict[str, Any], checkpoint: Path | None = None
-) -> tuple[Any, float]:
-    """A tagger fitted on the training split, and the seconds that took."""
-    from longtail.tagger import Tagger
-
-    if not len(source.train):
-        raise ValueError(f"{source.name} has no training rows")
-    began = time.perf_counter()
-    tagger = Tagger(**params).fit(
-        source.train.texts,
-        source.train.Y,
-        label_names=source.label_names,
-        label_texts=source.label_texts,
-        checkpoint=checkpoint,
-    )
-    return tagger, time.perf_counter() - began
+def _beginning(source: Source, refit: bool) -> str:
+    """What is about to happen, in a line."""
+    n = len(source.train) if source.whole is None else len(source.whole)
+    said = f"{source.name}: {n:,} rows, {len(source.label_names):,} labels"
+    if source.test is None:
+        return said
+    said += f"; to measure on: {source.measured_on}"
+    if refit:
+        said += ", then the model is fitted on all rows (up to twice the time; --no-refit skips it)"
+    return said

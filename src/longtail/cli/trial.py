@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import multiprocessing
+import pickle
 import resource
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,33 +16,39 @@ __all__ = ["Trial", "run_trial"]
 
 @dataclass(frozen=True)
 class Trial:
-    """What a model answered and what that cost.
+    """What a model is worth and what that cost.
 
-    ``peak_mb``: most resident memory of the process that fitted it, data included; ``model_mb``:
-    bytes of what was learned; ``microseconds``: per answered row, in one batch.
+    ``report``: on its answers; ``fit_seconds``: training, features not counted; ``peak_mb``: most
+    resident memory of the process that fitted it, data included; ``model_mb``: bytes of what was
+    learned; ``microseconds``: per answered row, in one batch.
     """
 
-    top: Any
+    report: Any
     fit_seconds: float
     microseconds: float
     peak_mb: float | None
     model_mb: float
 
 
-def run_trial(model: Any, X: Any, Y: Any, X_test: Any, k: int) -> Trial:
-    """Fits and asks a model in a forked process; in this one where forking is not to be had."""
+def run_trial(tagger: Any, rows: Any, texts: Any, measure: Callable[[Any, Any], Any]) -> Trial:
+    """Fit a tagger on rows and ask it about texts, in a forked process where there are such.
+
+    ``measure(tagger, top)`` makes the report on its answers.
+    """
     if sys.platform != "linux":
-        return _measure(model, X, Y, X_test, k, alone=False)
+        return _measured(tagger, rows, texts, measure, alone=False)
     context = multiprocessing.get_context("fork")
     ours, theirs = context.Pipe(duplex=False)
-    child = context.Process(target=_child, args=(theirs, ours, model, X, Y, X_test, k))
+    child = context.Process(target=_child, args=(theirs, ours, tagger, rows, texts, measure))
     child.start()
     theirs.close()
     try:
         answer = ours.recv()
     except EOFError:
         child.join()
-        raise RuntimeError(f"the process that fitted {model!r} ended without an answer") from None
+        raise RuntimeError(
+            f"the process that fitted {rows.plan.why} ended without an answer"
+        ) from None
     finally:
         ours.close()
         if child.is_alive():
@@ -56,28 +64,41 @@ def run_trial(model: Any, X: Any, Y: Any, X_test: Any, k: int) -> Trial:
 def _child(pipe: Any, other: Any, *arguments: Any) -> None:
     other.close()
     try:
-        pipe.send(_measure(*arguments, alone=True))
+        pipe.send(_measured(*arguments, alone=True))
     except KeyboardInterrupt:
         pass  # the parent is told by the same key
-    except (ArithmeticError, LookupError, MemoryError, TypeError, ValueError) as error:
-        pipe.send(error)
+    except Exception as error:
+        pipe.send(_sendable(error))
     finally:
         pipe.close()
 
 
-def _measure(model: Any, X: Any, Y: Any, X_test: Any, k: int, *, alone: bool) -> Trial:
+def _sendable(error: Exception) -> Exception:
+    """The error itself, or its message where it does not survive the way."""
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:
+        return ValueError(str(error))
+    return error
+
+
+def _measured(
+    tagger: Any, rows: Any, texts: Any, measure: Callable[[Any, Any], Any], *, alone: bool
+) -> Trial:
     began = time.perf_counter()
-    model.fit(X, Y)
+    tagger.fit_rows(rows)
     fitted = time.perf_counter()
-    top = model.predict_topk(X_test, k)
+    X = tagger.transform(texts)
+    asked = time.perf_counter()
+    top = tagger.rank(X, 5)
     answered = time.perf_counter()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024 if alone else None
     return Trial(
-        top,
+        measure(tagger, top),
         fitted - began,
-        1e6 * (answered - fitted) / max(X_test.shape[0], 1),
+        1e6 * (answered - asked) / max(X.shape[0], 1),
         peak,
-        _bytes(model._get_state()) / 1e6,
+        _bytes(tagger.model_._get_state()) / 1e6,
     )
 
 

@@ -5,29 +5,26 @@ from __future__ import annotations
 import json as jsonlib
 import os
 import time
-from collections.abc import Iterator
-from itertools import product
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from longtail.cli import options as opt
+from longtail.cli.models import parse_models
 from longtail.cli.output import check_free, note, print_json
-from longtail.cli.reading import DataOptions, Part, Source, read
-from longtail.cli.train import fit_tagger, held_out
+from longtail.cli.reading import DataOptions, Source, read
+from longtail.cli.search import Search, shown
+from longtail.cli.text_options import refuse_for_features, with_text_options
+from longtail.cli.training import fit_plan, measure, plans, set_aside
 
-__all__ = ["command", "settings"]
+__all__ = ["command"]
 
 METRICS = ("P@1", "P@3", "P@5", "nDCG@5", "PSP@5", "macro-F1 present@5", "coverage present@5")
-_GRID: dict[str, tuple[Any, ...]] = {
-    "model": ("xr-linear", "one-vs-all", "ensemble"),
-    "C": (1.0, 0.5, 2.0, 4.0),
-    "ngrams": (1, 2),
-    "min_df": (2, 1, 5),
-}
 
 
+@with_text_options
 def command(
     data: opt.Data,
     output: Annotated[
@@ -40,6 +37,7 @@ def command(
     models: Annotated[
         str, typer.Option("--models", "-m", help="Models to try, separated by commas.")
     ] = "xr-linear,one-vs-all,ensemble",
+    device: opt.Device = None,
     journal: Annotated[
         Path | None,
         typer.Option(help="File that keeps finished trials; an interrupted search goes on."),
@@ -53,22 +51,31 @@ def command(
     seed: opt.Seed = 0,
     jobs: opt.Jobs = None,
     json: opt.Json = False,
+    *,
+    tfidf: dict[str, Any],
 ) -> None:
     """Try settings of vectoriser and model on a validation split, within a budget of time.
 
-    The default comes first, then settings in random order. The test split is never looked at.
+    What train would train comes first, then the defaults of the other models, then further settings
+    in random order. What you give is kept as it is. The test split is never looked at. The model
+    that is saved learns from all training rows.
     """
     if metric not in METRICS:
         raise ValueError(f"unknown metric {metric!r}: use {', '.join(METRICS)}")
     if output is not None:
         check_free(output, overwrite)
-    source = read(data, DataOptions(text_column, label_column, label_separator, delimiter, layout))
+    names = parse_models(models)
+    search = Search(names, seed, jobs, device, tfidf)
+    read_from = DataOptions(text_column, label_column, label_separator, delimiter, layout)
+    source = read(data, read_from)
+    refuse_for_features(tfidf, source)
     source = _with_validation(source, seed)
-    names = [name.strip() for name in models.split(",")]
-    search = {"data": data, "metric": metric, "seed": seed}  # a journal may serve several
-    done = _read_journal(journal, search)
+    given = jsonlib.loads(jsonlib.dumps(tfidf))  # as it is read back: lists for tuples
+    kind = {"data": data, "metric": metric, "seed": seed, "tfidf": given}  # one journal for all
+    done = _read_journal(journal, kind)
+    plan, whole = plans(source, search.params)
     began, found = time.monotonic(), []
-    for setting in settings(names, trials, seed, features=not isinstance(source.train.texts, list)):
+    for setting in search.settings(whole, trials):
         key = jsonlib.dumps(setting, sort_keys=True)
         if key in done:
             found.append((done[key], setting))
@@ -76,95 +83,52 @@ def command(
         if found and time.monotonic() - began > budget:
             note(f"the budget of {budget:g} s is spent")
             break
-        score, seconds = _score(source, setting, metric, seed, jobs)
+        score, seconds = _score(source, search.planned(plan, setting), whole, search.params, metric)
         found.append((score, setting))
-        note(f"{metric} {100 * score:6.2f}  {seconds:6.1f} s  {_shown(setting)}")
+        note(f"{metric} {100 * score:6.2f}  {seconds:6.1f} s  {shown(setting)}")
         if journal is not None:
             with open(journal, "a", encoding="utf-8") as file:
-                line = {**search, "setting": setting, "score": score}
+                line = {**kind, "setting": setting, "score": score}
                 file.write(jsonlib.dumps(line) + "\n")
     found.sort(key=lambda pair: -pair[0])
     best_score, best = found[0]
     if output is not None:
-        tagger, _ = fit_tagger(source, _params(best, seed, jobs))
+        plan = search.planned(whole, best)
+        tagger, _ = fit_plan(plan, {**search.params, **search.given(plan), "calibrate": True})
         tagger.save(output, overwrite=overwrite)
         note(f"saved the best setting to {output}")
     if json:
         trials_made = [{"score": score, "setting": setting} for score, setting in found]
         print_json({"metric": metric, "best": best, "score": best_score, "trials": trials_made})
     else:
-        print(f"best: {metric} {100 * best_score:.2f}  {_shown(best)}")
-
-
-def settings(
-    models: list[str], most: int, seed: int, *, features: bool = False
-) -> Iterator[dict[str, Any]]:
-    """Settings to try: the default of each model, then the others in random order."""
-    import numpy as np
-
-    from longtail.tagger.choose import make_model
-
-    for name in models:
-        make_model(name)  # refuses an unknown one before any work
-    grid = {**_GRID, "model": tuple(models)}
-    if features:
-        grid = {"model": grid["model"], "C": grid["C"]}
-    every = [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
-    if not any(name in ("xr-linear", "one-vs-all", "ensemble") for name in models):
-        every = [s for s in every if s["C"] == 1.0]
-    plain = {name: values[0] for name, values in grid.items() if name != "model"}
-    first = [s for s in every if all(s[name] == value for name, value in plain.items())]
-    rest = [s for s in every if s not in first]
-    order = np.random.default_rng(seed).permutation(len(rest))
-    yield from (first + [rest[i] for i in order])[:most]
-
-
-def _params(setting: dict[str, Any], seed: int, jobs: int | None) -> dict[str, Any]:
-    from longtail.features import Tfidf
-    from longtail.tagger.choose import make_model
-
-    model = make_model(setting["model"], seed, jobs)
-    members = getattr(model, "models", [model])
-    for member in members:
-        if "C" in member.get_params(deep=False):
-            member.set_params(C=setting["C"])
-    params: dict[str, Any] = {"model": model}
-    if "ngrams" in setting:
-        params["vectorizer"] = Tfidf(
-            ngram_range=(1, setting["ngrams"]), min_df=setting["min_df"], n_jobs=jobs
-        )
-    return params
+        print(f"best: {metric} {100 * best_score:.2f}  {shown(best)}")
 
 
 def _score(
-    source: Source, setting: dict[str, Any], metric: str, seed: int, jobs: int | None
+    source: Source, plan: Any, whole: Any, params: dict[str, Any], metric: str
 ) -> tuple[float, float]:
-    assert source.dev is not None
-    tagger, seconds = fit_tagger(source, {**_params(setting, seed, jobs), "calibrate": False})
-    report = tagger.evaluate(
-        source.dev.texts,
-        source.dev.Y,
-        label_names=source.label_names,
-        unknown=source.dev.unknown,
-        n_resamples=0,
-    )
+    assert source.test is not None
+    tagger, seconds = fit_plan(plan, params)
+    top = tagger.predict_topk(source.test.texts, 5)
+    among = None if source.whole is None else whole.labels.vocabulary.names
+    report = measure(tagger, source, top, among=among, n_resamples=0)
     return float(report[metric]), seconds
 
 
 def _with_validation(source: Source, seed: int) -> Source:
-    """The same source with a validation split, taken from the training rows if it has none."""
-    from dataclasses import replace
+    """Return the source with the rows to validate on as its test split.
 
+    They are its own validation rows, or some set aside from the training rows.
+    """
     if source.dev is not None:
-        return source
-    parts = held_out(replace(source, test=None), 0.1, seed)
-    dev: Part | None = parts.test
-    if dev is None:
+        return replace(source, test=source.dev)
+    parts = set_aside(replace(source, test=None), 0.1, seed)
+    if parts.test is None:
         raise ValueError(f"{source.name} has too few rows to set some aside for validation")
-    return replace(source, train=parts.train, dev=dev)
+    return parts
 
 
-def _read_journal(path: Path | None, search: dict[str, Any]) -> dict[str, float]:
+def _read_journal(path: Path | None, kind: dict[str, Any]) -> dict[str, float]:
     """Scores of finished trials of this search by setting; half a line at the end is left out."""
     found: dict[str, float] = {}
     if path is None or not os.path.exists(path):
@@ -172,13 +136,9 @@ def _read_journal(path: Path | None, search: dict[str, Any]) -> dict[str, float]
     for line in path.read_text(encoding="utf-8").splitlines():
         try:
             entry = jsonlib.loads(line)
-            if {name: entry[name] for name in search} != search:
+            if {name: entry[name] for name in kind} != kind:
                 continue
             found[jsonlib.dumps(entry["setting"], sort_keys=True)] = float(entry["score"])
         except (ValueError, KeyError, TypeError):
             continue
     return found
-
-
-def _shown(setting: dict[str, Any]) -> str:
-    return ", ".join(f"{name}={value}" for name, value in setting.items())

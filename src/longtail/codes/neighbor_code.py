@@ -17,6 +17,7 @@ from longtail.codes.svd_code import SVDCode, training_labels
 __all__ = ["NeighborCode"]
 
 _POWERS = 2  # of a projection that starts from the codes before
+_DONE = 1e-10  # of the squared similarities: what is left of them is rounding errors
 
 
 class NeighborCode(SVDCode):
@@ -42,7 +43,8 @@ class NeighborCode(SVDCode):
     Parameters
     ----------
     n_pairs : neighbours of each row that Omega holds; None for all pairs of rows that share a label
-    n_steps, step : number and size of the gradient steps
+    n_steps, step : most gradient steps and their size; fitting ends sooner where nothing is left to
+        fit, as it is where c is the rank of Y
     start : "svd" or "zero"
 
     The others are those of ``SVDCode``. After ``fit`` also ``objective_``: its value before the
@@ -100,6 +102,7 @@ class NeighborCode(SVDCode):
         Y, threads = training_labels(svd), n_threads(self.n_jobs)
         wanted = self._similarities(Y)
         S, objective = wanted.copy(), []
+        enough = _DONE * np.sum(np.square(wanted.data, dtype=np.float64))
         Z = svd.codes_ if self.start == "svd" else np.zeros_like(svd.codes_)
         rng = np.random.default_rng(as_seed(self.random_state))
         with Progress("NeighborCode") as progress:
@@ -107,10 +110,11 @@ class NeighborCode(SVDCode):
                 progress(i, steps)
                 S.data = wanted.data - pattern_products(wanted, Z, threads)
                 objective.append(np.sum(np.square(S.data, dtype=np.float64)))
-                if i < steps:
-                    S.data *= np.float32(self.step)
-                    powers = _POWERS if Z.any() else as_k(self.n_passes, "n_passes")
-                    Z = project(Z, S, n_powers=powers, rng=rng, n_threads=threads)
+                if i == steps or objective[-1] <= enough:
+                    break
+                S.data *= np.float32(self.step)
+                powers = _POWERS if Z.any() else as_k(self.n_passes, "n_passes")
+                Z = project(Z, S, n_powers=powers, rng=rng, n_threads=threads)
         gram = np.asarray(Z.T, dtype=np.float64) @ Z
         vectors = (Y.T @ Z) @ np.linalg.pinv(gram)
         singular = np.sqrt(np.diag(gram)).astype(np.float32)

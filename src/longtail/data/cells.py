@@ -25,7 +25,7 @@ from typing import Any
 
 from longtail.data.place import brief
 
-__all__ = ["check_separator", "is_missing", "label_names", "text_from"]
+__all__ = ["check_separator", "is_missing", "label_name", "label_names", "text_from"]
 
 # Adjacent Python strings would silently become one name: ['a' 'b'] (printed by NumPy) is refused.
 _ITEM = r"""(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|-?\d+)"""
@@ -63,11 +63,11 @@ def label_names(cell: Any, separator: str | None = None) -> list[str]:
     if isinstance(cell, str):
         return _from_string(cell, separator)
     if isinstance(cell, (list, tuple)):
-        return [name if isinstance(name, str) else _item(name) for name in cell]
+        return [name if isinstance(name, str) else label_name(name) for name in cell]
     if isinstance(cell, (set, frozenset)):
-        return sorted(_item(name) for name in cell)
+        return sorted(label_name(name) for name in cell)
     if hasattr(cell, "tolist") and getattr(cell, "ndim", 0) == 1:
-        return [_item(name) for name in cell.tolist()]
+        return [label_name(name) for name in cell.tolist()]
     return [] if is_missing(cell) else [_whole_number(cell, "a label list")]
 
 
@@ -78,18 +78,22 @@ def _from_string(cell: str, separator: str | None) -> list[str]:
     if not (stripped.startswith("[") and stripped.endswith("]")):
         return [stripped] if stripped else []
     try:
-        return [_item(name) for name in json.loads(stripped)]
+        return [label_name(name) for name in json.loads(stripped)]
     except (ValueError, RecursionError):
         pass
     if not _PYTHON_LIST.fullmatch(stripped):
         raise ValueError(f"expected a list of label names, got {brief(stripped)}")
     try:
-        return [_item(name) for name in ast.literal_eval(stripped)]
+        return [label_name(name) for name in ast.literal_eval(stripped)]
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         raise ValueError(f"expected a list of label names, got {brief(stripped)}") from None
 
 
-def _item(name: Any) -> str:
+def label_name(name: Any) -> str:
+    """Return the name of one label: a string as it is, a whole number in decimal (7 is "7").
+
+    Raises ValueError for anything else.
+    """
     return name if isinstance(name, str) else _whole_number(name, "a label name")
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from longtail._forms import answers_of
 from longtail._native import core, csr_args, n_threads
 from longtail._validation import as_features, as_k
 
@@ -92,6 +93,26 @@ class TopK:
         return cls._trusted(ids, values, matrix.shape[1])
 
     @classmethod
+    def from_ranking(cls, ids: Any, n_labels: int | None = None) -> TopK:
+        """Answers without scores: label ids of each row, best first.
+
+        ``ids``: one list per row, or an integer array (n, k) padded with -1. Rows may be of
+        different lengths; then all are taken to be complete. The scores are the negated ranks, -1,
+        -2 and so on. Refuses what ``TopK`` refuses.
+
+        >>> TopK.from_ranking([[2, 0], [1]], n_labels=3).indices
+        array([[ 2,  0, -1],
+               [ 1, -1, -1]], dtype=int32)
+        """
+        form, rows = answers_of(ids, "ids")
+        if form != "ids":
+            raise TypeError(f"ids must hold label ids (whole numbers), got {form}")
+        if not isinstance(rows, np.ndarray):
+            rows = _padded(rows)
+        ranks = -np.arange(1, rows.shape[1] + 1, dtype=np.float32)
+        return cls(rows, np.where(rows < 0, np.float32(-np.inf), ranks), n_labels)
+
+    @classmethod
     def _trusted(cls, indices: np.ndarray, scores: np.ndarray, n_labels: int | None) -> TopK:
         """Wraps arrays that a kernel made: already canonical, so not checked again."""
         self = cls.__new__(cls)
@@ -150,3 +171,16 @@ class TopK:
     def __repr__(self) -> str:
         labels = "" if self.n_labels is None else f", n_labels={self.n_labels}"
         return f"TopK({len(self)} rows, k={self.k}{labels})"
+
+
+def _padded(rows: list[Any]) -> np.ndarray:
+    """Lists of ids as an array; if they differ in length, no row fills the last slot."""
+    lengths = np.array([len(row) for row in rows], np.int64)
+    longest = int(lengths.max(initial=0))
+    ragged = bool((lengths < longest).any()) or not longest
+    out = np.full((len(rows), longest + ragged), -1, np.int64)
+    flat = [int(label) for row in rows for label in row]
+    if flat and not -(2**63) <= min(flat) <= max(flat) < 2**63:
+        raise ValueError(f"label ids must lie below 2^31, got {min(flat)} to {max(flat)}")
+    out[np.arange(out.shape[1]) < lengths[:, None]] = flat
+    return out

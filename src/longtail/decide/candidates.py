@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from longtail._forms import answers_of
 from longtail._validation import as_features
 from longtail.data.topk import TopK
 
@@ -65,7 +66,8 @@ def as_candidates(
 
     Every entry of a dense matrix is a candidate, zeros too; of a sparse one or a ``TopK``, what is
     stored. ``allow`` and ``deny`` name labels (ids or a boolean mask) that may, or may not, be
-    named. Refuses NaN, values outside [0, 1] and a width other than ``n_labels``.
+    named. Refuses NaN, values outside [0, 1], a width other than ``n_labels``, and whole numbers
+    and texts in lists or dense arrays, which are labels and not probabilities.
 
     >>> as_candidates([[0.2, 0.7]], deny=[0]).values
     array([0.7], dtype=float32)
@@ -124,6 +126,12 @@ def _from_topk(top: TopK) -> Candidates:
 
 
 def _from_matrix(eta: Any, name: str) -> Candidates:
+    form, eta = answers_of(eta, name)
+    if form != "scores":
+        raise TypeError(
+            f"{name} holds label {form}, without probabilities: pass floats, "
+            f"np.asarray({name}, dtype=float), or a TopK with probabilities as scores"
+        )
     matrix = as_features(eta, name=name)
     n, width = matrix.shape
     if sp.issparse(matrix):

@@ -35,12 +35,15 @@ class Tfidf(Estimator):
 
     Parameters
     ----------
-    analyzer : ``"word"`` (runs of two or more letters, digits and underscores, in any script),
-        ``"char"`` (characters), or ``"char_wb"`` (characters of words, each padded by spaces).
+    analyzer : ``"word"`` (runs of letters, digits and underscores, in any script), ``"char"``
+        (characters), or ``"char_wb"`` (characters of words, each padded by spaces).
     ngram_range : shortest and longest n-gram, in words or characters.
     lowercase : apply ``str.lower`` first.
     strip_accents : then ``"unicode"`` (decompose and drop the marks: é to e, ﬁ to fi) or
         ``"ascii"`` (and drop all that is not ASCII); None for neither.
+    min_word_length : leave shorter words out, in characters; for ``analyzer="word"``. The default
+        is that of scikit-learn and loses the 2 of "type 2"; 1 keeps all words, and is what a
+        ``Tagger`` chooses.
     stop_words : words to leave out, spelled as they are after the steps above; None for none.
     min_df, max_df : keep terms that occur in at least, at most so many texts (an int) or so large a
         part of them (a float).
@@ -87,6 +90,7 @@ class Tfidf(Estimator):
         ngram_range: tuple[int, int] = (1, 1),
         lowercase: bool = True,
         strip_accents: str | None = None,
+        min_word_length: int = 2,
         stop_words: Collection[str] | None = None,
         min_df: int | float = 2,
         max_df: int | float = 1.0,
@@ -103,6 +107,7 @@ class Tfidf(Estimator):
         self.ngram_range = ngram_range
         self.lowercase = lowercase
         self.strip_accents = strip_accents
+        self.min_word_length = min_word_length
         self.stop_words = stop_words
         self.min_df = min_df
         self.max_df = max_df
@@ -149,6 +154,8 @@ class Tfidf(Estimator):
 
         >>> Tfidf(ngram_range=(1, 2)).analyze("It's a Straße")
         ['it', 'straße', 'it straße']
+        >>> Tfidf(min_word_length=1).analyze("Vitamin C")
+        ['vitamin', 'c']
         """
         _check_text(text)
         return list(_analyzer(self._checked()).ngrams(text))
@@ -191,8 +198,8 @@ class Tfidf(Estimator):
         )
         if n_seen == 0:
             raise ValueError(
-                "the texts hold no terms: they are empty, or hold nothing but stop words, "
-                "single characters and punctuation"
+                "the texts hold no terms: they are empty, or hold nothing but punctuation, stop "
+                "words and words shorter than min_word_length"
             )
         if not idf.any():
             raise ValueError(
@@ -283,6 +290,7 @@ def _analyzer(params: TfidfParams) -> Any:
         params.analyzer,
         *params.ngram_range,
         params.lowercase,
+        params.min_word_length,
         *character_table(params.lowercase, params.strip_accents),
         *params.stop_arrays(),
     )

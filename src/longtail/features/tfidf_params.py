@@ -23,6 +23,7 @@ class TfidfParams:
     ngram_range: tuple[int, int]
     lowercase: bool
     strip_accents: str | None
+    min_word_length: int
     stop_words: tuple[str, ...] | None
     min_df: int | float
     max_df: int | float
@@ -56,6 +57,10 @@ class TfidfParams:
                 "give one of the two"
             )
         values["ngram_range"] = _ngram_range(values["ngram_range"])
+        # No text is longer than that, so any larger number says the same.
+        longest = np.iinfo(np.int32).max
+        length = as_k(values["min_word_length"], "min_word_length")
+        values["min_word_length"] = min(length, longest)
         values["min_df"] = _df("min_df", values["min_df"])
         values["max_df"] = _df("max_df", values["max_df"])
         values["stop_words"] = _stop_words(values["stop_words"], values["analyzer"])
@@ -98,6 +103,8 @@ def check_texts(texts: Iterable[str]) -> list[Any]:
             f"texts must have one dimension, got {texts.ndim}: pass the column that holds the text"  # type: ignore[attr-defined]
         )
     try:
+        if hasattr(texts, "to_pylist"):  # pyarrow
+            return list(texts.to_pylist())
         return texts.tolist() if isinstance(texts, np.ndarray) else list(texts)
     except TypeError:
         raise TypeError(f"texts must be a list of str, got {type(texts).__name__}") from None

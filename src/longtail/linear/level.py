@@ -33,6 +33,8 @@ class LevelProblem:
     """Binary problems of all children of one level.
 
     ``parents``: CSC (n, K_{t-1}) whose columns list the rows each parent trains on;
+    ``parent_weight``: optional array beside ``parents.indices`` that multiplies the cost of a
+    negative there; 0 for a row that only its positives train on;
     ``child_ptr`` (K_{t-1} + 1) int64: the consecutive children of each parent;
     ``positives``: CSC (n, K_t) of label values (soft targets or relevance);
     ``relevance``: optional array beside ``positives.data`` that multiplies the cost of a positive;
@@ -51,6 +53,7 @@ class LevelProblem:
     positive_cost: Any = 1.0
     negative_cost: Any = 1.0
     row_weight: np.ndarray | None = None
+    parent_weight: np.ndarray | None = None
     start: tuple[sp.csr_matrix, np.ndarray] | None = None
     known: tuple[np.ndarray, np.ndarray] | None = None
 
@@ -135,6 +138,7 @@ def train_level(
         **{"from": start},
         known_row=None if rows is None else rows.astype(np.uint8),
         known_positive=None if positives is None else positives.astype(np.uint8),
+        parent_weight=problem.parent_weight,
         room=_room(X, problem.parents, batch_bytes, folder),
         batch_bytes=batch_bytes,
         n_threads=n_threads,

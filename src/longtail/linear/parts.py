@@ -174,12 +174,15 @@ def cut(problem: LevelProblem, part: Part) -> LevelProblem:
         return value if np.ndim(value) == 0 else np.asarray(value)[part.first : part.last]
 
     inner = np.clip(problem.child_ptr[part.top : part.bottom + 1], part.first, part.last)
-    relevance, start = problem.relevance, problem.start
+    relevance, start, weight = problem.relevance, problem.start, problem.parent_weight
+    if weight is not None:
+        weight = weight[parents.indptr[part.top] : parents.indptr[part.bottom]]
     if start is not None:
         start = tuple(of_children[part.first : part.last] for of_children in start)  # type: ignore
     return replace(
         problem,
         parents=parents[:, part.top : part.bottom],
+        parent_weight=weight,
         child_ptr=inner - part.first,
         positives=positives[:, part.first : part.last],
         relevance=None if relevance is None else relevance[begin:end],

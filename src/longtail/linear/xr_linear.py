@@ -55,7 +55,9 @@ class XRLinear(LinearRanker):
         weights only (the "surrogate" ones)
     cost_weights : weight of a positive by its relevance, the number of positive labels below the
         node: None, "counts", or "normalized" (XR-Transformer eq. 6: divided by the row's sum)
-    negatives : "tfn", "man" or "tfn+man" (``longtail.linear.negatives``)
+    negatives : rows that the children of a node train on: "tfn" those positive for it, "man" those
+        whose beam reaches it, with each child's own positives, "tfn+man" both
+        (``longtail.linear.negatives``)
     l1, smoothing, solver, tolerance, max_iter, bias, regularize_bias, threshold, prune_budget,
         start : as in ``OneVsAll``
     beam : nodes kept per level, a number or one per level; None searches exactly
@@ -199,11 +201,12 @@ class XRLinear(LinearRanker):
             )
         layers: list[Layer] = []
         waiting: list[Callable[..., Layer]] = []
-        parents = all_rows(X.shape[0])
+        parents, parent_weight = all_rows(X.shape[0]), None
         for t in range(depth):
             relevance = by_column(tree.node_labels(Y, t, value="sum"))
             problem = self._problem(parents, tree, t, relevance, Y, weights)
             problem.row_weight = row_weight
+            problem.parent_weight = parent_weight
             if targets is not Y:
                 problem.positives = by_column(targets)[:, tree.label_of_leaf_]
             waiting.append(
@@ -228,7 +231,7 @@ class XRLinear(LinearRanker):
             if t + 1 < depth:
                 reached = self._reached(X, layers, tree, threads)
                 wanted = None if extra is None else tree.node_labels(extra, t).tocsc()
-                parents = parent_rows(self.negatives, relevance, reached, wanted)
+                parents, parent_weight = parent_rows(self.negatives, relevance, reached, wanted)
         self.tree_ = tree
         self._set_layers(layers, tree.label_of_leaf_)
         self._set_per_label(propensity, weights)

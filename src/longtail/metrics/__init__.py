@@ -1,10 +1,11 @@
 """Metrics: one function each, all called as ``metric(Y_true, top, ...)``, all returning a fraction.
 
 ``Y_true`` is a label matrix (n, L), values in (0, 1], or a list of label-id lists. ``top`` is a
-``TopK``, or scores (n, L) that are ranked with ties to the smaller label id. Conventions, the same
-everywhere: 0/0 is 0; an empty slot is a wrong answer for metrics of rankings and no answer for
-metrics of sets; rows without labels stay in the mean; macro means run over all L labels;
-propensity-scored metrics are normalised. ``compat=`` switches to another evaluator's conventions
+``TopK``, ranked label ids, or scores (n, L) of floats that are ranked with ties to the smaller
+label id (``longtail._forms`` tells them apart). Conventions, the same everywhere: 0/0 is 0; an
+empty slot is a wrong answer for metrics of rankings and no answer for metrics of sets; rows without
+labels stay in the mean; macro means run over all L labels; propensity-scored metrics are
+normalised. ``compat=`` switches to another evaluator's conventions
 (``longtail.metrics.conventions``).
 
 One match serves many metrics::

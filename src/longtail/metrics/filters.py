@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from longtail._forms import answers_of
 from longtail._native import core, csr_args, n_threads
 from longtail._validation import as_k, as_labels
 from longtail.data.topk import TopK
@@ -26,8 +27,8 @@ __all__ = ["filter_predictions", "filter_truth"]
 def filter_predictions(top: Any, pairs: Any, k: int | None = None) -> TopK:
     """Removes (row, label) pairs from rankings; the labels after a removed one move up.
 
-    ``top`` is a ``TopK`` or a matrix of scores. ``pairs`` (m, 2) holds row and label ids, in any
-    order, repeated or not; it may be empty.
+    ``top`` is a ``TopK``, ranked label ids or a matrix of scores. ``pairs`` (m, 2) holds row and
+    label ids, in any order, repeated or not; it may be empty.
 
     A ``TopK`` that is cut off after its last slot has nothing to put in the place of a removed
     label, so predict more labels a row than you evaluate. By default the result has only as many
@@ -42,8 +43,11 @@ def filter_predictions(top: Any, pairs: Any, k: int | None = None) -> TopK:
     """
     if k is not None:
         k = as_k(k)
-    n_rows = len(top) if isinstance(top, TopK) else np.shape(top)[0]
-    drop = _pair_matrix(pairs, n_rows, top.n_labels if isinstance(top, TopK) else np.shape(top)[1])
+    if not isinstance(top, TopK):
+        form, top = answers_of(top)
+        top = top if form == "scores" else as_ranking(top, None)
+    n_rows, n_labels = (len(top), top.n_labels) if isinstance(top, TopK) else top.shape
+    drop = _pair_matrix(pairs, n_rows, n_labels)
     most = int(np.diff(drop.indptr).max(initial=0))
     ranking = as_ranking(top, None if k is None else k + most)
     found = core.match_gains(*csr_args(drop), ranking.indices, n_threads(None)) > 0

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import scipy.sparse as sp
 
+from longtail._forms import IDS_ARE_WHOLE, answers_of
 from longtail._native import core, csr_args, n_threads
 from longtail._validation import as_k, as_labels, check_same_rows
 from longtail.data.topk import TopK
 from longtail.metrics.conventions import Convention, convention
 from longtail.metrics.matches import Matches
+from longtail.metrics.named import number_names
 
 __all__ = ["as_ranking", "match", "matched"]
 
@@ -20,10 +21,12 @@ def match(Y_true: Any, top: Any, k: int | None = None, *, n_jobs: int | None = N
     """Matches a ranking against the truth, so that many metrics can share the work.
 
     ``Y_true`` is anything that holds labels: a sparse or dense matrix (n, L) with values in [0, 1],
-    or a list of lists of label ids. ``top`` is a ``TopK``, or a matrix of scores (n, L), dense or
-    CSR (only stored entries are candidates), that is ranked here: by descending score, ties to the
-    smaller label id. ``k`` is how deep the ranking must go (default: as deep as it goes).
-    ``n_jobs`` is the number of threads, all cores by default; results do not depend on it.
+    or a list of lists of label ids. ``top`` is a ``TopK``; ranked label ids, best first (lists, or
+    an integer array); or a matrix of scores (n, L), of floats or CSR (only stored entries are
+    candidates), that is ranked here: by descending score, ties to the smaller label id. If both are
+    lists of label names, these are numbered in sorted order. ``longtail._forms`` tells these forms
+    apart. ``k`` is how deep the ranking must go (default: as deep as it goes). ``n_jobs`` is the
+    number of threads, all cores by default; results do not depend on it.
 
     Refuses different numbers of rows or labels, label ids outside the truth, and a ``k`` beyond the
     slots of a TopK, unless its rows end before their slots do or already rank every label.
@@ -32,6 +35,8 @@ def match(Y_true: Any, top: Any, k: int | None = None, *, n_jobs: int | None = N
     >>> m.gains
     array([[1., 0.],
            [0., 1.]], dtype=float32)
+    >>> match([["cat", "emu"], ["dog"]], [["cat", "dog"], ["emu", "dog"]]).hits(1)
+    array([1., 0.])
     """
     if k is not None:
         k = as_k(k)
@@ -42,25 +47,37 @@ def match(Y_true: Any, top: Any, k: int | None = None, *, n_jobs: int | None = N
             )
         _check_depth(top.top, top.n_labels, k)
         return top
+    source = Y_true
+    _, Y_true, (top,) = number_names(Y_true, [top])
     ranking = as_ranking(top, k, n_jobs)
-    truth = _as_truth(Y_true, ranking)
+    truth = _as_truth(Y_true, ranking, "" if isinstance(top, TopK) else f": {IDS_ARE_WHOLE}")
     check_same_rows(truth.shape[0], len(ranking), "Y_true", "top")
     _check_depth(ranking, truth.shape[1], k)
     if k is not None and k < ranking.k:
         ranking = ranking.head(k)
     gains = core.match_gains(*csr_args(truth), ranking.indices, n_threads(n_jobs))
-    return Matches(truth, ranking, gains, source=Y_true, n_jobs=n_jobs)
+    return Matches(truth, ranking, gains, source=source, n_jobs=n_jobs)
 
 
 def as_ranking(top: Any, k: int | None, n_jobs: int | None = None) -> TopK:
-    """A ``TopK`` as it is, scores ranked k deep, or in full if k is None."""
+    """A ``TopK`` and ranked ids as they are; scores ranked k deep, or in full if k is None."""
     if isinstance(top, TopK):
         return top
-    if not sp.issparse(top):
-        top = np.asarray(top)
+    form, top = answers_of(top)
+    if form == "names":
+        raise TypeError(
+            "top holds label names, but Y_true does not: give names in both, label ids in both, or "
+            "label_names to longtail.evaluate"
+        )
+    if form == "ids":
+        try:
+            return TopK.from_ranking(top)
+        except ValueError as error:
+            raise ValueError(f"top: {error} ({IDS_ARE_WHOLE})") from None
     if top.ndim != 2:
         raise ValueError(
-            f"top must be a TopK or a matrix of scores (rows, labels), got {top.ndim} dimension(s)"
+            "top must be a TopK or a matrix of scores (rows, labels), or ranked label ids, got "
+            f"{top.ndim} dimension(s) of {top.dtype}"
         )
     if k is None:
         # One slot more than the longest row: its padding shows that nothing was cut off.
@@ -72,17 +89,17 @@ def as_ranking(top: Any, k: int | None, n_jobs: int | None = None) -> TopK:
     return TopK.from_scores(top, max(1, min(k, top.shape[1])), n_jobs=n_jobs)
 
 
-def _as_truth(Y_true: Any, top: TopK) -> sp.csr_matrix:
+def _as_truth(Y_true: Any, top: TopK, hint: str) -> sp.csr_matrix:
     if top.n_labels is not None:
         return as_labels(Y_true, n_labels=top.n_labels, name="Y_true")
     truth = as_labels(Y_true, name="Y_true")
     largest = int(top.indices.max(initial=-1))
     if largest < truth.shape[1]:
         return truth
-    if hasattr(Y_true, "shape"):
+    if len(getattr(Y_true, "shape", ())) == 2:
         raise ValueError(
             f"top holds the label id {largest}, but Y_true has {truth.shape[1]} labels "
-            f"(0 to {truth.shape[1] - 1})"
+            f"(0 to {truth.shape[1] - 1}){hint}"
         )
     return as_labels(Y_true, n_labels=largest + 1, name="Y_true")  # lists do not say how many
 

@@ -9,21 +9,26 @@ from typing import Any
 
 from longtail import metrics
 
-__all__ = ["CATALOGUE", "GROUPS", "Entry"]
+__all__ = ["CATALOGUE", "GROUPS", "OVER", "Entry"]
 
 GROUPS = {
     "ranking": "Ranking, mean over rows",
     "propensity": "Propensity-scored",
-    "label": "By label, mean over labels",
+    "label": "By label, mean over all labels",
+    "present": "By label, mean over the labels present in the test rows",
     "pooled": "All decisions pooled",
 }
+#: Which labels a metric of a group is a mean over; the other groups have one reading only.
+OVER = {"label": "over all labels", "present": "over the labels present in the test rows"}
 
 
 @dataclass(frozen=True)
 class Entry:
     """One metric of a report. ``function`` is called as ``function(Y_true, top, k=k)``.
 
-    ``symbol`` is the name the field uses; ``meaning`` completes "the value is ...".
+    ``symbol`` is the name the field uses; ``meaning`` completes "the value is ...". Metrics over
+    labels have two readings, over all labels and over those present in the test rows: ``group`` and
+    ``meaning`` say which it is, and symbols of the second end in "present".
     """
 
     symbol: str
@@ -36,6 +41,11 @@ class Entry:
     def needs_propensity(self) -> bool:
         """Whether ``function`` also takes ``p=``."""
         return self.group == "propensity"
+
+    @property
+    def over(self) -> str | None:
+        """Which labels it is a mean over, where there are two readings."""
+        return OVER.get(self.group)
 
     @property
     def is_label_wise(self) -> bool:
@@ -98,22 +108,17 @@ CATALOGUE = (
         "macro-F1", "label", metrics.macro_f1_at_k, "the F1 of each label, averaged over all labels"
     ),
     Entry(
-        "macro-F1 present",
-        "label",
-        partial(metrics.macro_f1_at_k, labels="present"),
-        "the same, averaged over labels that occur in the test set",
-    ),
-    Entry(
         "macro-BA",
         "label",
         metrics.macro_balanced_accuracy_at_k,
-        "the mean of recall and specificity of each label; near 50% for labels never predicted",
+        "the mean of recall and specificity of each label, averaged over all labels; near 50% for "
+        "labels never predicted",
     ),
     Entry(
         "macro-G",
         "label",
         metrics.macro_g_mean_at_k,
-        "the geometric mean of recall and specificity of each label",
+        "the geometric mean of recall and specificity of each label, averaged over all labels",
     ),
     Entry(
         "coverage",
@@ -122,10 +127,16 @@ CATALOGUE = (
         "the share of all labels that are answered rightly at least once",
     ),
     Entry(
+        "macro-F1 present",
+        "present",
+        partial(metrics.macro_f1_at_k, labels="present"),
+        "the F1 of each label, averaged over the labels present in the test rows",
+    ),
+    Entry(
         "coverage present",
-        "label",
+        "present",
         partial(metrics.coverage_at_k, labels="present"),
-        "the same, out of labels that occur in the test set",
+        "the share of the labels present in the test rows that are answered rightly at least once",
     ),
     Entry("micro-P", "pooled", metrics.micro_precision_at_k, "precision of all answers together"),
     Entry("micro-R", "pooled", metrics.micro_recall_at_k, "the share of all positives found"),

@@ -12,6 +12,7 @@ from longtail.report.table import count_range, per_cent
 
 __all__ = ["section"]
 
+_WHISKERS = "Whiskers are confidence intervals, where they were made; macro-F1 is over all labels."
 _LINES = ("P", "R", "nDCG", "PSP", "macro-F1")
 
 
@@ -30,7 +31,8 @@ def section(report: Report) -> str:
                 report,
                 "Label coverage, head to tail",
                 lambda b: b.coverage,
-                "Share of each bin's labels that are answered rightly at least once.",
+                "Share of each bin's labels present in the test rows that are answered rightly at "
+                "least once.",
             ),
             _by_bin(
                 report,
@@ -74,7 +76,7 @@ def _by_k(report: Report) -> str:
             )
     title = "Metrics by k"
     drawing = line_chart(title, [f"@{k}" for k in report.ks], series)
-    return _figure(title, drawing, "Whiskers are confidence intervals, where they were made.")
+    return _figure(title, drawing, _WHISKERS)
 
 
 def _by_bin(

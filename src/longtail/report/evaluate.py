@@ -9,7 +9,10 @@ from typing import Any
 import numpy as np
 
 from longtail import metrics
+from longtail._forms import answers_of
 from longtail._validation import as_k, as_labels, as_seed
+from longtail.data.topk import TopK
+from longtail.metrics.named import number_names
 from longtail.metrics.propensity_scored import inverse_propensities
 from longtail.report import facts as data_facts
 from longtail.report import slices
@@ -46,7 +49,9 @@ def evaluate(
     """Measures answers against the truth and says which of the numbers to trust.
 
     ``Y_true`` (n, L): true labels, in any form that ``longtail`` accepts. ``top``: a ``TopK`` at
-    least ``max(k)`` wide, or a score matrix (n, L).
+    least ``max(k)`` wide; ranked label ids, best first (lists, or an integer array); or a score
+    matrix (n, L) of floats. Both may be lists of label names: those of ``label_names`` or, without
+    it, those that occur. docs/metrics.md has the rules that tell these forms apart.
 
     Parameters:
 
@@ -59,18 +64,21 @@ def evaluate(
       ranked; give more than ``max(k)`` answers a row then.
     - ``probabilities``: scores of ``top`` are probabilities (``predict_proba_topk``); the report
       then has their calibration error and a reliability plot, over the first ``max(k)`` answers.
-    - ``rules``: answers of other decision rules to the same rows, by name (``TopK`` or score
-      matrices, as ``top``): the report shows every rule from head to tail, and says in a sentence
+    - ``rules``: answers of other decision rules to the same rows, by name (in any form of ``top``):
+      the report shows every rule from head to tail, and says in a sentence
       what each changes for rare labels and what it costs on frequent ones.
-    - ``label_names``: L names, for the lists of single labels.
+    - ``label_names``: L names in the order of ids, for the lists of single labels and for labels
+      given by name.
     - ``n_listed``: most labels in the table of single labels.
     - ``n_bins``, ``n_resamples`` (0: no intervals), ``confidence``, ``random_state``, ``n_jobs``.
       Very large data gets fewer resamples (``settings`` records how many), and metrics over labels
       get none where not even 50 are affordable.
 
     Refuses what the metrics refuse: other numbers of rows or labels, ids out of range, rankings
-    that are too short.
+    that are too short, forms that could mean two things.
 
+    >>> evaluate([[0], [1]], [[0, 1], [1, 0]], k=1, n_resamples=0)["P@1"]  # ranked ids
+    1.0
     >>> report = evaluate([[0], [1]], np.array([[0.9, 0.2], [0.8, 0.3]]), k=1, n_resamples=0)
     >>> report["P@1"]
     0.5
@@ -78,11 +86,12 @@ def evaluate(
     'few-rows'
     """
     ks = as_ks(k)
-    if isinstance(top, Sequence):  # scores as nested lists
-        top = np.asarray(top)
-    if isinstance(Y_true, Sequence) and not isinstance(top, metrics.Matches):
+    label_names, Y_true, (top,) = number_names(Y_true, [top], label_names)
+    if len(getattr(Y_true, "shape", ())) != 2 and not isinstance(top, metrics.Matches):
         # Lists do not say how many labels there are; the other arguments may.
-        Y_true = as_labels(Y_true, n_labels=_width(top, train_Y, propensity, label_names))
+        width = _width(top, train_Y, propensity, label_names)
+        if width is not None:
+            Y_true = as_labels(Y_true, n_labels=width, name="Y_true")
     n_filters, filtered = None, 0
     if filters is not None:
         n_filters = len(filters)
@@ -105,7 +114,7 @@ def evaluate(
     bins = metrics.frequency_bins(positives if train_counts is None else train_counts, n_bins)
     constants = None if inverse is None else _describe(propensity, inverse)
 
-    others = match_rules(rules, matches, max(ks), filters, n_jobs)
+    others = match_rules(rules, matches, max(ks), filters, n_jobs, label_names)
 
     known = data_facts.gather(
         matches,
@@ -160,9 +169,11 @@ def evaluate(
 
 def _width(top: Any, train_Y: Any, propensity: Any, label_names: Any) -> int | None:
     """Number of labels, from the first argument that knows it."""
-    if getattr(top, "n_labels", None) is not None:
-        return int(top.n_labels)
-    for matrix in (top, train_Y):
+    if isinstance(top, TopK) and top.n_labels is not None:
+        return top.n_labels
+    form, answers = ("ids", None) if isinstance(top, TopK) else answers_of(top)
+    matrices: list[Any] = [answers, train_Y] if form == "scores" else [train_Y]
+    for matrix in matrices:
         if len(getattr(matrix, "shape", ())) == 2:
             return int(matrix.shape[1])
     for vector in (getattr(propensity, "inverse_", propensity), label_names):

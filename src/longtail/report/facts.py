@@ -25,6 +25,7 @@ class Facts:
     k answers. ``present_labels``: labels with a test positive, of which ``rare_labels`` have fewer
     than five. ``unseen_labels`` and ``unseen_positives``: those without a training positive; None
     where the training labels are not known. ``fingerprint`` tells test sets apart.
+    ``trained_rows``: test rows that the model was trained on; None where that is not known.
     """
 
     n_rows: int
@@ -43,6 +44,7 @@ class Facts:
     n_filters: int | None
     filtered_positives: int
     fingerprint: str
+    trained_rows: int | None = None
 
     @property
     def labels_per_row(self) -> float:

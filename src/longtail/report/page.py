@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from longtail.report import drawings, page_tables
+from longtail.report.catalogue import CATALOGUE
 from longtail.report.markup import document, element, safe
 from longtail.report.page_tables import interval
 from longtail.report.summary import Report
@@ -47,11 +48,14 @@ def _header(report: Report) -> str:
         f'<header><p class="over">Evaluation report</p><h1>{safe(report.title)}</h1>'
         f'<p class="lead">{facts.n_rows:,} rows, {facts.n_labels:,} labels, '
         f"{facts.present_labels:,} of them in the test set, "
-        f"{facts.labels_per_row:.2f} labels a row.</p></header>"
+        f"{facts.labels_per_row:.2f} labels a row."
+        + (f" Measured on {safe(report.measured_on)}." if report.measured_on else "")
+        + "</p></header>"
     )
 
 
 def _tiles(report: Report) -> str:
+    over = {entry.symbol: entry.over for entry in CATALOGUE}
     tiles = []
     for symbol in _TILES:
         k = report.ks[0] if symbol == "P" else max(report.ks)
@@ -60,7 +64,9 @@ def _tiles(report: Report) -> str:
             tiles.append(
                 f'<div class="tile"><dt>{safe(m.name)}</dt>'
                 f'<dd class="big">{per_cent(m.value)}<span>%</span></dd>'
-                f"{interval(m, 'dd')}</div>"
+                f"{interval(m, 'dd')}"
+                + (f'<dd class="ci">{over[symbol]}</dd>' if over[symbol] else "")
+                + "</div>"
             )
     return f'<dl class="tiles">{"".join(tiles)}</dl>'
 
@@ -99,6 +105,8 @@ def _provenance(report: Report) -> str:
     if facts.n_train_rows is not None:
         unseen = f"{facts.unseen_labels:,} of the labels in the test set"
         rows += [("Training rows", f"{facts.n_train_rows:,}"), ("Never seen in training", unseen)]
+    if facts.trained_rows is not None:
+        rows.append(("Test rows trained on", f"{facts.trained_rows:,}"))
     if facts.n_filters is not None:
         rows.append(("Filter pairs", f"{facts.n_filters:,}"))
     if report.propensity is not None:

@@ -62,7 +62,7 @@ def bins(report: Report) -> str:
         f"{source} count",
         "positives",
         f"R@{k}",
-        f"coverage @{k}",
+        f"coverage present @{k}",
         f"part of P@{k}",
     ]
     extra = ["positives", f"part of P@{k}"]
@@ -80,8 +80,9 @@ def bins(report: Report) -> str:
     return (
         "<section><h2>Head to tail, in numbers</h2>"
         f'<p class="hint">Labels by {source} frequency, in bins of about equal volume. In per '
-        "cent: the bin's positives found, its labels answered rightly at least once, and what it "
-        f"adds to precision.</p>{table('Head to tail', head(heads, extra), body)}</section>"
+        "cent: the bin's positives found, those of its labels present in the test rows that are "
+        "answered rightly at least once, and what it adds to precision.</p>"
+        f"{table('Head to tail', head(heads, extra), body)}</section>"
     )
 
 
@@ -102,7 +103,7 @@ def rules(report: Report) -> str:
     ]
     heads = ["rule", *(b.name for b in report.rules[0].bins)]
     parts = []
-    for caption, kind in (("Positives found", "recall"), ("Labels covered", "coverage")):
+    for caption, kind in (("Positives found", "recall"), ("Labels present, covered", "coverage")):
         body = [
             row(rule.name, heads, [per_cent(getattr(b, kind)[k]) for b in rule.bins])
             for rule in report.rules
@@ -110,8 +111,9 @@ def rules(report: Report) -> str:
         parts.append(f"<h3>{caption}</h3>{table(caption, head(heads), body)}")
     return (
         f"<section><h2>Decision rules at k = {k}</h2>"
-        '<p class="hint">In per cent. Below, from frequent to rare labels: positives that are '
-        "found, and labels answered rightly at least once.</p>"
+        '<p class="hint">In per cent; macro-F1 and coverage over all labels. Below, from frequent '
+        "to rare labels: positives that are found, and labels present in the test rows that are "
+        "answered rightly at least once.</p>"
         f"{table('Decision rules', head(whole), first)}"
         f"{''.join(parts)}</section>"
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from longtail import metrics
 from longtail.metrics import ConfusionCounts, LabelBins, Matches
+from longtail.metrics.named import number_names
 from longtail.report.slices import Bin, by_bin
 from longtail.report.table import count_range
 
@@ -32,7 +33,12 @@ class RuleResult:
 
 
 def match_rules(
-    rules: Mapping[str, Any] | None, matches: Matches, k: int, filters: Any, n_jobs: int | None
+    rules: Mapping[str, Any] | None,
+    matches: Matches,
+    k: int,
+    filters: Any,
+    n_jobs: int | None,
+    label_names: Sequence[str] | None = None,
 ) -> dict[str, Matches]:
     """The answers of every rule, matched with the truth of the report."""
     out: dict[str, Matches] = {}
@@ -42,8 +48,9 @@ def match_rules(
         if str(name) == THESE:
             raise ValueError(f"{THESE!r} is what the report's own answers are called: rename it")
         if isinstance(top, metrics.Matches):
-            raise TypeError(f"rules[{name!r}] must be a TopK or a matrix of scores")
+            raise TypeError(f"rules[{name!r}] must be a TopK, ranked labels or a matrix of scores")
         try:
+            _, _, (top,) = number_names(None, [top], label_names)
             if filters is not None:
                 top = metrics.filter_predictions(top, filters, k)
             out[str(name)] = metrics.match(matches.truth, top, k, n_jobs=n_jobs)
@@ -99,7 +106,8 @@ def _sentence(
     covered, was = rare.coverage[k] * rare.n_present, old_rare.coverage[k] * rare.n_present
     return (
         f"With {name}, {_found(rare, old_rare, k, 'rare')}, and {covered:,.0f} of the "
-        f"{rare.n_present:,} rare labels at least once instead of {was:,.0f}. "
+        f"{rare.n_present:,} rare labels present in the test rows at least once instead of "
+        f"{was:,.0f}. "
         f"In return, {_found(frequent, old_frequent, k, 'frequent')}, and {right}."
     )
 

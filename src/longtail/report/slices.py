@@ -17,8 +17,8 @@ class Bin:
     """Labels of similar frequency; bins are about equal in volume. Dictionaries are keyed by k.
 
     ``contribution`` adds up over bins to P@k; ``recall`` is the share of the bin's test positives
-    that were found; ``coverage`` the share of its ``n_present`` labels (with a test positive) that
-    were answered rightly at least once.
+    that were found; ``coverage`` the share of its ``n_present`` labels (present in the test rows)
+    that were answered rightly at least once.
     """
 
     name: str

@@ -27,7 +27,8 @@ class Report:
     trust; ``settings`` how the intervals and bins were made; ``calibration`` how far the scores can
     be trusted as probabilities, where they were said to be some; ``rules`` what other decision
     rules make of the same rows, the report's own answers first; ``labels`` the table of single
-    labels, from frequent to rare.
+    labels, from frequent to rare; ``measured_on`` says in words which rows these are, where that
+    is known.
     """
 
     title: str
@@ -43,6 +44,7 @@ class Report:
     calibration: Calibration | None = None
     rules: tuple[RuleResult, ...] = ()
     labels: tuple[Label, ...] = ()
+    measured_on: str = ""
 
     def __getitem__(self, name: str) -> float:
         try:
@@ -67,17 +69,23 @@ class Report:
         return fragment(self)
 
     def to_dict(self, *, labels: bool = False) -> dict[str, Any]:
-        """Plain JSON values. ``metrics`` maps ``P@1`` to ``{"value": 0.8, "ci": [0.78, 0.82]}``;
-        with ``labels``, the table of single labels too.
+        """Plain JSON values. ``metrics`` maps ``P@1`` to ``{"value": 0.8, "ci": [0.78, 0.82]}``,
+        ``meanings`` its symbol ``P`` to what it says; with ``labels``, the table of single labels
+        too. Coverage of a bin, and of a bin of a rule, is over its labels present in the test rows.
         """
+        from longtail.report.catalogue import CATALOGUE
+
+        used = {m.symbol for m in self.metrics.values()}
         listed = {"table": [_plain(asdict(label)) for label in self.labels]} if labels else {}
         return {
             "title": self.title,
+            "measured_on": self.measured_on,
             "k": list(self.ks),
             "metrics": {
                 name: {"value": m.value, "ci": None if m.low is None else [m.low, m.high]}
                 for name, m in self.metrics.items()
             },
+            "meanings": {e.symbol: e.meaning for e in CATALOGUE if e.symbol in used},
             "bins": [_plain(asdict(b)) for b in self.bins],
             "labels": {
                 "missed": [_plain(asdict(label)) for label in self.missed],

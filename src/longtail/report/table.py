@@ -43,6 +43,8 @@ def _head(report: Report) -> str:
         f"({facts.present_labels:,} of them in the test set), "
         f"{facts.labels_per_row:.2f} labels a row",
     ]
+    if report.measured_on:
+        lines += textwrap.wrap(f"Measured on {printable(report.measured_on)}", _WIDTH)
     if report.propensity is not None:
         lines.append(f"Propensities: {propensity_line(report.propensity)}")
     if facts.n_filters is not None:
@@ -94,7 +96,7 @@ def _bins(report: Report) -> str:
             f"{source} count",
             "positives",
             f"R@{k}",
-            f"coverage@{k}",
+            f"coverage present@{k}",
             f"part of P@{k}",
         ]
     ]
@@ -124,7 +126,7 @@ def _rules(report: Report) -> str:
         values = [rule.metrics[f"{symbol}@{k}"] for symbol in ("P", "macro-F1", "coverage")]
         values += [b.recall[k] for b in rule.bins]
         rows.append([f"  {printable(rule.name)}", *(per_cent(v) for v in values)])
-    lines = [f"Decision rules, and the recall of each bin at {k}", align(rows)]
+    lines = [f"Decision rules, over all labels, and the recall of each bin at {k}", align(rows)]
     lines += [
         textwrap.fill(printable(rule.sentence), _WIDTH, initial_indent="  ", subsequent_indent="  ")
         for rule in report.rules[1:]

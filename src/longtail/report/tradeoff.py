@@ -106,6 +106,7 @@ class Tradeoff:
         """Some of the points as aligned text."""
         names = [f"{name}@{self.k}" for name in self.metrics]
         of = "measured" if self.points[0].measured is not None else "expected"
+        of += ", over all labels"  # precision has no other reading
         width = max([24, *(len(point.name) + 2 for point in points)])
         lines = [f"{'':{width}}{names[0]:>20}{names[1]:>20}   ({of}; * on the front)"]
         for point in points:

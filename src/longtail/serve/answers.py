@@ -59,10 +59,11 @@ def _kind(tagger: Tagger) -> str:
 
 def model_facts(tagger: Tagger, settings: Settings) -> dict[str, Any]:
     """What the page says about the model."""
-    metrics, curve = None, None
+    metrics, curve, measured_on = None, None, None
     if tagger.report_ is not None:
         measured = tagger.report_["summary"]["metrics"]
         curve = tagger.report_["summary"].get("lean_curve")
+        measured_on = tagger.report_["summary"].get("measured_on") or None
         metrics = {name: measured[name]["value"] for name in _SHOWN if name in measured}
     return {
         "name": os.path.basename(os.path.normpath(settings.model)),
@@ -75,5 +76,6 @@ def model_facts(tagger: Tagger, settings: Settings) -> dict[str, Any]:
         "can_filter": can_filter(tagger.model_),
         "metrics": metrics,
         "lean_curve": curve,
+        "measured_on": measured_on,
         "has_report": tagger.report_ is not None,
     }

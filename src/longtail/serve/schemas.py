@@ -125,9 +125,15 @@ class ModelFacts(BaseModel):
     fields: list[str] | None
     tail: float
     can_filter: bool
-    metrics: dict[str, float] | None
+    metrics: dict[str, float] | None = Field(
+        description='Where measured; a name with "present" is over the labels in the test rows.'
+    )
     lean_curve: list[dict[str, float]] | None = Field(
-        description="What tail does to precision, recall and coverage, where that was measured."
+        description="What tail does to precision, recall and coverage (over the labels present in "
+        "the test rows), where that was measured."
+    )
+    measured_on: str | None = Field(
+        description="Which rows these numbers were measured on, and what the saved model learned."
     )
     has_report: bool
 

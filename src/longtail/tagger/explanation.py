@@ -144,7 +144,13 @@ def _shares(model: Any, x: sp.csr_matrix, label: int) -> Shares | None:
 
 def _terms(vectorizer: Any, columns: np.ndarray) -> list[str]:
     """What columns are called; decoded one by one, since a vocabulary may be large."""
-    if not hasattr(vectorizer, "term_offsets_"):
+    hashed = getattr(vectorizer, "n_features", None) is not None
+    if hashed or not hasattr(vectorizer, "term_offsets_"):
+        if not hasattr(vectorizer, "get_feature_names_out"):
+            raise TypeError(
+                f"an explanation names terms, and {type(vectorizer).__name__} has no "
+                "get_feature_names_out that tells what its columns are called"
+            )
         names = vectorizer.get_feature_names_out()
         return [str(names[i]) for i in columns]
     raw, ends = vectorizer.terms_, vectorizer.term_offsets_

@@ -19,10 +19,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from longtail._validation import as_features, check_same_rows
 from longtail.features.tfidf_params import check_texts
 from longtail.tagger.given import GivenFeatures
 
-__all__ = ["Columns", "as_columns", "check_weights", "is_matrix", "joined", "rows_of"]
+__all__ = ["Columns", "as_columns", "check_weights", "vectorize", "is_matrix", "joined", "rows_of"]
 
 Columns = Any  # list of texts, dict of such lists by field, or a matrix of features
 
@@ -115,6 +116,17 @@ def joined(columns: Columns) -> list[str]:
             if not isinstance(text, str):
                 raise TypeError(f"texts[{i}][{field!r}] must be a string, got {text!r}")
     return ["\n".join(part for part in row if part) for row in zip(*columns.values(), strict=True)]
+
+
+def vectorize(columns: Columns, vectorizer: Any, weights: Mapping[str, float] | None) -> Any:
+    """Fits the vectoriser on these columns and returns their features (n, d)."""
+    if isinstance(columns, dict):
+        whole = joined(columns)
+        vectorizer.fit(whole) if hasattr(vectorizer, "fit") else vectorizer.fit_transform(whole)
+        return rows_of(columns, vectorizer, weights)
+    rows = as_features(vectorizer.fit_transform(columns), name="what the vectorizer returned")
+    check_same_rows(len(joined(columns)), rows.shape[0], "texts", "what the vectorizer returned")
+    return rows
 
 
 def rows_of(

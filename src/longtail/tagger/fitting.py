@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,21 @@ import scipy.sparse as sp
 
 from longtail._validation import as_labels
 from longtail.data import Vocabulary
+from longtail.data.label_lists import is_label_matrix, label_lists
+from longtail.data.row_filter import RowFilter
 from longtail.tagger.given import GivenFeatures
 
-__all__ = ["PARTS", "Labelled", "copied", "fit_ranker", "label_rows", "named_labels"]
+__all__ = [
+    "PARTS",
+    "Labelled",
+    "Plan",
+    "Rows",
+    "copied",
+    "fit_ranker",
+    "label_rows",
+    "named_labels",
+    "unnamed",
+]
 
 PARTS = ("model", "held-out")  # folders of a checkpoint
 
@@ -46,24 +59,75 @@ class Labelled:
         return Labelled(Vocabulary(names), texts, sp.csr_matrix(self.Y[:, kept]))
 
 
+@dataclass(frozen=True)
+class Plan:
+    """What ``Tagger.fit`` fits, and on what.
+
+    ``columns``: texts by field (or a list, or features); ``texts``: one per row; ``labels``: those
+    that can be learned, ``n_left_out`` others; ``vectorizer`` and ``model``, not yet fitted, and
+    ``why`` these; ``over``: what the features are.
+    """
+
+    columns: Any
+    texts: list[str]
+    labels: Labelled
+    n_left_out: int
+    vectorizer: Any
+    model: Any
+    why: str
+    over: str
+
+    def like(self, other: Plan) -> Plan:
+        """Return this plan with vectoriser and model as another one has them."""
+        return replace(self, vectorizer=copied(other.vectorizer), model=other.model, why=other.why)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A plan whose vectoriser is fitted, and the features ``X`` (n, d) that it makes.
+
+    ``extra``: further rows of label texts; ``seen``: the fingerprint of the texts.
+    """
+
+    plan: Plan
+    X: Any
+    extra: tuple[Any, Any]
+    seen: RowFilter
+
+    def with_model(self, model: Any, why: str) -> Rows:
+        """Return the same rows for another model."""
+        return replace(self, plan=replace(self.plan, model=model, why=why))
+
+
 def named_labels(labels: Any, names: Sequence[str] | None, texts: Sequence[str] | None) -> Labelled:
     """From lists of names, or from a matrix whose columns are ``names``."""
-    matrix = sp.issparse(labels) or hasattr(labels, "shape")
-    if names is not None:
+    if is_label_matrix(labels):
+        if names is None:
+            raise unnamed(labels)
         vocabulary = Vocabulary(names)
-        if matrix:
-            Y = as_labels(labels, n_labels=len(vocabulary), name="labels")
-        else:
-            Y = vocabulary.encode(labels)
-    elif matrix:
-        raise TypeError("labels is a matrix: say what its columns are called with label_names=")
+        Y = as_labels(labels, n_labels=len(vocabulary), name="labels")
     else:
-        lists = [row if isinstance(row, str) else list(row) for row in labels]
-        vocabulary = Vocabulary.from_lists(lists)
+        lists = label_lists(labels)
+        vocabulary = Vocabulary.from_lists(lists) if names is None else Vocabulary(names)
+        strangers = {name for row in lists for name in row if name not in vocabulary}
+        if strangers:
+            raise ValueError(
+                f"the label {min(strangers)!r} is not one of the {len(vocabulary)} label_names "
+                "(a whole number in a list is a name, 7 is '7': for ids, give a label matrix)"
+            )
         Y = vocabulary.encode(lists)
     if texts is not None and len(texts) != len(vocabulary):
         raise ValueError(f"there are {len(texts)} label_texts for {len(vocabulary)} labels")
     return Labelled(vocabulary, None if texts is None else list(texts), Y)
+
+
+def unnamed(labels: Any) -> TypeError:
+    """The error for numbers without names."""
+    if getattr(labels, "ndim", 2) == 1:
+        return TypeError(
+            "labels has one number per row: give one list of labels per row, as in [[7], [9]]"
+        )
+    return TypeError("labels is a matrix: say what its columns are called with label_names=")
 
 
 def label_rows(
@@ -101,7 +165,15 @@ def fit_ranker(
 
 
 def copied(estimator: Any) -> Any:
-    """The same estimator, not fitted."""
-    if isinstance(estimator, type) or not hasattr(estimator, "get_params"):
-        raise TypeError(f"expected an estimator, got {estimator!r}")
-    return type(estimator)(**estimator.get_params(deep=False))
+    """The same estimator, not fitted; a copy of an object that has no parameters."""
+    if isinstance(estimator, type):
+        raise TypeError(f"expected an estimator, got the class: write {estimator.__name__}()")
+    if hasattr(estimator, "get_params"):
+        return type(estimator)(**estimator.get_params(deep=False))
+    try:
+        return copy.deepcopy(estimator)
+    except Exception as error:
+        raise TypeError(
+            f"{estimator!r} cannot be copied ({error}), and fit leaves what it is given as it is: "
+            "give the object get_params, or a __deepcopy__"
+        ) from error

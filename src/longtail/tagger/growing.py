@@ -8,7 +8,10 @@ import numpy as np
 
 from longtail._validation import check_same_rows
 from longtail.data import Vocabulary
+from longtail.data.label_lists import label_lists
 from longtail.tagger.abilities import cannot
+from longtail.tagger.fields import check_weights
+from longtail.tagger.seen import row_keys
 
 if TYPE_CHECKING:
     from longtail.tagger.tagger import Tagger
@@ -25,7 +28,7 @@ def teach(tagger: Tagger, texts: Any, labels: Any) -> None:
             f"{type(tagger.rule_).__name__} was learned for the labels there are: fit anew, or "
             "take a rule that learns nothing"
         )
-    lists = [row if isinstance(row, str) else list(row) for row in labels]
+    lists = label_lists(labels)
     found = Vocabulary.from_lists(lists)
     known_names = tagger.vocabulary_
     new = [name for name in found if name not in known_names]
@@ -40,6 +43,9 @@ def teach(tagger: Tagger, texts: Any, labels: Any) -> None:
     tagger.vocabulary_ = Vocabulary([*known_names.names, *new])
     tagger.label_counts_ = np.concatenate([tagger.label_counts_, counts])
     tagger.n_rows_ += X.shape[0]
+    if tagger.seen_ is not None:
+        keys, has_key = row_keys(tagger._columns(texts), check_weights(tagger.field_weights))
+        tagger.seen_ = tagger.seen_.with_rows(keys[has_key])
     if tagger.label_texts_ is not None:
         tagger.label_texts_ = [*tagger.label_texts_, *([""] * len(new))]
     if hasattr(tagger.rule_, "reset"):

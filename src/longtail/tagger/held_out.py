@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 import os
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from longtail._validation import as_seed
 from longtail.tagger.fitting import copied, fit_ranker
 
-__all__ = ["CANDIDATES", "learn_from_held_out"]
+__all__ = ["CANDIDATES", "Curve", "learn_from_held_out"]
 
 log = logging.getLogger(__name__)
 
@@ -26,6 +26,20 @@ CANDIDATES = 100  # labels among which a rule or the tail weight chooses
 FEWEST = 30  # rows below which nothing can be said
 FEW = 2000  # rows up to which five more trainings are nothing
 MOST_HELD_OUT = 10_000
+
+
+class Curve(NamedTuple):
+    """From scores to probabilities: the curve, and how it was made."""
+
+    calibrator: Any
+    calibration: dict[str, Any]
+
+    @classmethod
+    def of(cls, model: Any) -> Curve | None:
+        """Return the curve of a model; None where it has none."""
+        if getattr(model, "calibrator_", None) is None:
+            return None
+        return cls(model.calibrator_, model.calibration_)
 
 
 def learn_from_held_out(
@@ -38,11 +52,13 @@ def learn_from_held_out(
     rule: Any,
     random_state: Any,
     checkpoint: str | os.PathLike[str] | None = None,
+    curve: Curve | None = None,
 ) -> Any:
     """Calibrates the fitted model, if asked to and it can be; returns the rule, fitted if it fits.
 
     ``X``, ``Y``: the rows the model was fitted on; ``extra``: further rows of the same training
-    that are no texts of the kind it will be asked about, and are never held out.
+    that are no texts of the kind it will be asked about, and are never held out. ``curve``: that
+    of the same model fitted on a part of these rows, which is taken over.
     """
     n = X.shape[0]
     if hasattr(rule, "get_params"):  # what it learns or counts is the tagger's own
@@ -56,6 +72,10 @@ def learn_from_held_out(
             f"{type(rule).__name__} learns from held-out texts, and of {n} too few can be held out"
         )
     if n < FEWEST or not (needed or learns):
+        return rule
+    if curve is not None and not learns:
+        log.info("probabilities: from the curve of the model that was measured")
+        model.calibrator_, model.calibration_ = curve
         return rule
     seed = as_seed(random_state) % 2**31
     if needed and not learns and n <= FEW and not extra[0].shape[0]:

@@ -3,65 +3,103 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from longtail.features import Tfidf
 from longtail.features.characters import strip_accents_ascii, strip_accents_unicode
+from longtail.features.scripts import UNSPACED
 
 __all__ = ["Span", "spans"]
 
 Span = tuple[int, int, float]  # start, end (in characters of the text), weight
+Place = tuple[int, int]
+Terms = Iterable[tuple[str, Iterable[int]]]  # a term, and which places it touches
 
-_WORD = re.compile(r"\w\w+")
+_WORD = re.compile(r"\w+")
+# A run of a script without spaces is no word: each of its characters, marks too, is marked alone.
+_PIECE = re.compile(rf"[{UNSPACED}]|(?:(?![{UNSPACED}])\w)+")
 _STRIP = {"unicode": strip_accents_unicode, "ascii": strip_accents_ascii}
 
 
 def spans(vectorizer: Any, text: str, weights: Mapping[str, float]) -> list[Span]:
     """``(start, end, weight)`` of the words that hold weighted terms, in order, not overlapping.
 
-    A word n-gram gives its weight to each of its words, a character n-gram to the word it is part
-    of; what a word gets from several terms adds up.
+    A word n-gram gives its weight to each of its words, a character n-gram to the words it is part
+    of or, in scripts without spaces, to each of its characters; what a word gets from several terms
+    adds up.
 
-    >>> from longtail import Tfidf
     >>> spans(Tfidf(), "The cat, the CAT!", {"cat": 0.5})
     [(4, 7, 0.5), (13, 16, 0.5)]
+    >>> spans(Tfidf(analyzer="char", ngram_range=(1, 2)), "東京です", {"東京": 0.5, "京": 1.0})
+    [(0, 1, 0.5), (1, 2, 1.5)]
     """
-    if not hasattr(vectorizer, "ngram_range"):
-        return []  # not made from words
-    words = [(m.start(), m.end(), _fold(vectorizer, m.group())) for m in _WORD.finditer(text)]
-    stop = set(vectorizer.stop_words or ())
-    words = [word for word in words if word[2] and word[2] not in stop]
-    totals = [0.0] * len(words)
-    for term, members in _terms(vectorizer, [word for _, _, word in words]):
+    if not isinstance(vectorizer, Tfidf):
+        return []  # not made from words, or not known how
+    cut = _words if vectorizer.analyzer == "word" else _pieces
+    places, terms = cut(vectorizer, text)
+    totals = [0.0] * len(places)
+    for term, members in terms:
         weight = weights.get(term, 0.0)
-        for i in members:
-            totals[i] += weight
-    return [
-        (start, end, total)
-        for (start, end, _), total in zip(words, totals, strict=True)
-        if total != 0.0
-    ]
+        if weight:
+            for i in members:
+                totals[i] += weight
+    return [(*place, total) for place, total in zip(places, totals, strict=True) if total != 0.0]
 
 
-def _fold(vectorizer: Any, word: str) -> str:
+def _fold(vectorizer: Tfidf, word: str) -> str:
     word = word.lower() if vectorizer.lowercase else word
-    strip = _STRIP.get(vectorizer.strip_accents)
+    strip = _STRIP.get(vectorizer.strip_accents or "")
     return strip(word) if strip else word
 
 
-def _terms(vectorizer: Any, words: list[str]) -> Iterator[tuple[str, range]]:
-    """Every n-gram that touches a word, and which words it touches."""
+def _words(vectorizer: Tfidf, text: str) -> tuple[list[Place], Terms]:
+    stop = set(vectorizer.stop_words or ())
+    found = [(m.span(), _fold(vectorizer, m.group())) for m in _WORD.finditer(text)]
+    kept = [
+        (place, word)
+        for place, word in found
+        if len(word) >= max(vectorizer.min_word_length, 1) and word not in stop
+    ]
+    words = [word for _, word in kept]
+    return [place for place, _ in kept], _word_ngrams(words, *vectorizer.ngram_range)
+
+
+def _word_ngrams(words: list[str], low: int, high: int) -> Iterator[tuple[str, range]]:
+    for n in range(low, min(high, len(words)) + 1):
+        for i in range(len(words) - n + 1):
+            yield " ".join(words[i : i + n]), range(i, i + n)
+
+
+def _pieces(vectorizer: Tfidf, text: str) -> tuple[list[Place], Terms]:
+    """Words, or single characters of scripts without spaces, and the n-grams that touch them."""
+    places = [m.span() for m in _PIECE.finditer(text)]
+    owner = [-1] * len(text)  # of each character: its place, -1 for none
+    for i, (start, end) in enumerate(places):
+        owner[start:end] = [i] * (end - start)
+    pattern = r"\S+" if vectorizer.analyzer == "char_wb" else r"(?s).+"
+    chunks = [m.span() for m in re.finditer(pattern, text)]
+    terms = (t for start, end in chunks for t in _ngrams(vectorizer, text, start, end, owner))
+    return places, terms
+
+
+def _ngrams(
+    vectorizer: Tfidf, text: str, start: int, end: int, owner: list[int]
+) -> Iterator[tuple[str, set[int]]]:
+    """The character n-grams of one stretch of text, each once, and the places they touch."""
+    characters: list[tuple[str, int]] = []
+    for i in range(start, end):
+        if text[i].isspace() and characters and characters[-1][0].isspace():
+            characters[-1] = (" ", -1)  # a run of spaces counts as one
+        else:
+            characters += [(c, owner[i]) for c in _fold(vectorizer, text[i])]
+    if vectorizer.analyzer == "char_wb":
+        characters = [(" ", -1), *characters, (" ", -1)]
+    folded = "".join(c for c, _ in characters)
     low, high = vectorizer.ngram_range
-    if vectorizer.analyzer == "word":
-        for n in range(low, high + 1):
-            for i in range(len(words) - n + 1):
-                yield " ".join(words[i : i + n]), range(i, i + n)
-        return
-    for i, word in enumerate(words):
-        padded = f" {word} "
-        found = {
-            padded[j : j + n]
-            for n in range(low, high + 1)
-            for j in range(max(1, len(padded) - n + 1))
-        }
-        yield from ((term, range(i, i + 1)) for term in found)
+    found: dict[str, set[int]] = {}
+    for n in range(min(low, len(folded)), min(high, len(folded)) + 1):
+        for i in range(len(folded) - n + 1):
+            touched = {place for _, place in characters[i : i + n] if place >= 0}
+            found.setdefault(folded[i : i + n], set()).update(touched)
+    yield from found.items()

@@ -11,10 +11,12 @@ import scipy.sparse as sp
 from longtail import metrics
 from longtail._validation import check_same_rows
 from longtail.data import TopK
+from longtail.data.row_filter import Overlap
 from longtail.propensity import JainPropensity
 from longtail.report import Report, evaluate
 from longtail.tagger.abilities import searching
 from longtail.tagger.held_out import CANDIDATES
+from longtail.tagger.seen import trained_note
 from longtail.tagger.truth import Truth, unknown_note
 
 if TYPE_CHECKING:
@@ -25,19 +27,40 @@ __all__ = ["lean_curve", "report_on"]
 STEPS = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
-def report_on(tagger: Tagger, truth: Truth, top: TopK, **options: Any) -> Report:
-    """``longtail.evaluate`` with what the tagger knows of its training labels."""
+def report_on(
+    tagger: Tagger, truth: Truth, top: TopK, seen: Overlap | None = None, **options: Any
+) -> Report:
+    """``longtail.evaluate`` with what the tagger knows of its training labels and rows."""
     check_same_rows(len(top), truth.Y.shape[0], "texts", "labels")
+    counts, names = tagger.label_counts_, tagger.label_names
+    if truth.vocabulary is not None:
+        top, counts = _placed(tagger, truth, top)
+        names = truth.vocabulary.names
     report = evaluate(
         truth.Y,
         top,
-        propensity=JainPropensity().fit_counts(tagger.label_counts_, tagger.n_rows_),
-        train_Y=_with_counts(tagger.label_counts_, tagger.n_rows_),
-        label_names=tagger.label_names,
+        propensity=JainPropensity().fit_counts(counts, tagger.n_rows_),
+        train_Y=_with_counts(counts, tagger.n_rows_),
+        label_names=names,
         **options,
     )
-    note = unknown_note(truth, top, max(report.ks))
-    return report if note is None else replace(report, warnings=(note, *report.warnings))
+    notes = (
+        trained_note(seen, truth.Y, top, report.ks[0]),
+        unknown_note(truth, top, max(report.ks)),
+    )
+    said = tuple(note for note in notes if note is not None)
+    facts = replace(report.facts, trained_rows=None if seen is None else seen.n_rows)
+    return replace(report, facts=facts, warnings=(*said, *report.warnings))
+
+
+def _placed(tagger: Tagger, truth: Truth, top: TopK) -> tuple[TopK, np.ndarray]:
+    """Answers in the label ids of the truth, and the training counts of its labels."""
+    assert truth.vocabulary is not None
+    ids = np.array([truth.vocabulary.id(name) for name in tagger.label_names], np.int32)
+    indices = np.where(top.indices >= 0, ids[top.indices], -1).astype(np.int32)
+    counts = np.zeros(len(truth.vocabulary), np.int64)
+    counts[ids] = tagger.label_counts_
+    return TopK._trusted(indices, top.scores, len(counts)), counts
 
 
 def lean_curve(
@@ -56,6 +79,8 @@ def lean_curve(
             top = tagger._decide(candidates, k, tail, {})
         else:
             top = tagger.rank(X, k) if plain is None else plain.head(k)
+        if truth.vocabulary is not None:
+            top, _ = _placed(tagger, truth, top)
         out.append(
             {
                 "tail": float(tail),

@@ -9,16 +9,22 @@ from itertools import islice
 import numpy as np
 
 from longtail.data import Vocabulary
+from longtail.data.cells import label_name
 
 __all__ = ["find_label", "label_ids", "search_labels"]
 
 _LOOKED_AT = 20_000  # names compared for a suggestion: enough to help, quick enough for an error
 
 
-def find_label(vocabulary: Vocabulary, name: str) -> int:
-    """The id of a name; an unknown one is a ValueError that suggests the nearest."""
-    if not isinstance(name, str):
-        raise TypeError(f"a label is named by a string, got {name!r}")
+def find_label(vocabulary: Vocabulary, name: str | int) -> int:
+    """The id of a name; an unknown one is a ValueError that suggests the nearest.
+
+    Whole numbers are names here as in ``Tagger.fit``: 7 is "7".
+    """
+    try:
+        name = label_name(name)
+    except ValueError:
+        raise TypeError(f"a label is named by a string, got {name!r}") from None
     if name in vocabulary:
         return vocabulary.id(name)
     near = difflib.get_close_matches(name, list(islice(vocabulary, _LOOKED_AT)), n=1)
@@ -26,7 +32,7 @@ def find_label(vocabulary: Vocabulary, name: str) -> int:
     raise ValueError(f"unknown label {name!r}: this model knows {len(vocabulary):,} others{hint}")
 
 
-def label_ids(vocabulary: Vocabulary, names: Iterable[str], what: str) -> np.ndarray:
+def label_ids(vocabulary: Vocabulary, names: Iterable[str | int], what: str) -> np.ndarray:
     """Ids of names, ascending, each once (int32)."""
     if isinstance(names, (str, bytes)):
         raise TypeError(f"{what} must be a list of label names, got one string: write [{names!r}]")

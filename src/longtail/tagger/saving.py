@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from longtail import persist
 from longtail.data import Vocabulary
+from longtail.data.row_filter import RowFilter
 from longtail.exceptions import ModelFormatError
-from longtail.models import from_state
+from longtail.models import TABLE, from_state
 
 if TYPE_CHECKING:
     from longtail.tagger.tagger import Tagger
 
-__all__ = ["restore", "to_state"]
+__all__ = ["check_savable", "restore", "to_state"]
 
 _PARTS = ("model", "vectorizer", "rule")
 
@@ -24,6 +26,8 @@ def to_state(tagger: Tagger, state: persist.State) -> persist.State:
     given = {name: state.params.pop(name) for name in _PARTS}
     if isinstance(given["model"], str):
         state.params["model"] = given["model"]
+    if isinstance(given["vectorizer"], Mapping):
+        state.params["vectorizer"] = _plain(given["vectorizer"])
     state.meta["chosen"] = [name for name in _PARTS if given[name] is None]
     if tagger.field_weights is not None:
         state.params["field_weights"] = dict(tagger.field_weights)
@@ -31,8 +35,7 @@ def to_state(tagger: Tagger, state: persist.State) -> persist.State:
     for name, part in parts.items():
         if part is None:
             continue
-        if not hasattr(part, "_get_state"):
-            raise TypeError(f"the {name} cannot be saved: {part!r} is not an estimator of longtail")
+        check_savable(name, part)
         state.parts[name] = part._get_state()
     state.arrays["label_counts"] = tagger.label_counts_
     state.meta.update(
@@ -43,11 +46,60 @@ def to_state(tagger: Tagger, state: persist.State) -> persist.State:
         choice=tagger.choice_,
         evaluation=None,
     )
+    if tagger.seen_ is not None:
+        state.arrays["seen_remainders"] = tagger.seen_.remainders
+        state.arrays["seen_counts"] = tagger.seen_.counts
+        state.meta["seen_step"] = tagger.seen_.step
     if tagger.report_ is not None:
         state.meta["evaluation"] = tagger.report_["summary"]
         page = tagger.report_["html"].encode("utf-8")
         state.arrays["report_html"] = np.frombuffer(page, np.uint8)
     return state
+
+
+def check_savable(name: str, part: Any, reason: str | None = None) -> None:
+    """Raise TypeError if a part of a tagger, or an estimator inside it, cannot be saved.
+
+    ``reason``: why a part could not be replaced by one that can.
+    """
+    foreign = _foreign(part)
+    if foreign is None:
+        return
+    why = f" ({reason})" if reason else ""
+    inside = "" if foreign is part else f"it holds {foreign!r}, and "
+    raise TypeError(
+        f"the {name} cannot be saved: {inside}{type(foreign).__name__} is not an estimator of "
+        f"longtail{why}, and saved models hold data, no code. Take one of longtail's"
+        f"{_ADVICE.get(name, '')}, or pass savable=False for a tagger that is never saved"
+    )
+
+
+_ADVICE = {"vectorizer": ", give the tagger rows of features instead of texts"}
+
+
+def _foreign(part: Any) -> Any:
+    """What in this estimator is not in the table of types, or None."""
+    if part is None or isinstance(part, type):  # a class is refused when it is copied
+        return None
+    if getattr(part, "type_tag", None) not in TABLE:
+        return part
+    for value in part.get_params(deep=False).values():
+        for inner in value if isinstance(value, (list, tuple)) else (value,):
+            if hasattr(inner, "fit") and not isinstance(inner, type):
+                found = _foreign(inner)
+                if found is not None:
+                    return found
+    return None
+
+
+def _plain(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters of ``Tfidf`` that were given, as JSON keeps them and with tuples restored."""
+    plain = dict(params)
+    if plain.get("stop_words") is not None:
+        plain["stop_words"] = sorted(plain["stop_words"])
+    if "ngram_range" in plain:
+        plain["ngram_range"] = tuple(plain["ngram_range"])
+    return plain
 
 
 def restore(tagger: Tagger, state: persist.State) -> Tagger:
@@ -76,12 +128,19 @@ def restore(tagger: Tagger, state: persist.State) -> Tagger:
         tagger.rule = type(tagger.rule_)(**tagger.rule_.get_params(deep=False))
     if "model" not in chosen and tagger.model is None:
         tagger.model = type(model)(**model.get_params(deep=False))
-    if "vectorizer" not in chosen:
+    if isinstance(tagger.vectorizer, dict):
+        tagger.vectorizer = _plain(tagger.vectorizer)
+    elif "vectorizer" not in chosen:
         tagger.vectorizer = type(vectorizer)(**vectorizer.get_params(deep=False))
     tagger.label_counts_ = state.array("label_counts", np.int64, (len(vocabulary),))
     tagger.n_rows_ = state.count("n_rows")
     tagger.fields_, tagger.label_texts_ = fields, texts
     tagger.choice_ = str(meta.get("choice", ""))
+    tagger.seen_ = None
+    if "seen_counts" in state.arrays:
+        remainders = state.array("seen_remainders", np.uint16, (None,))
+        counts = state.array("seen_counts", np.uint16, (None,))
+        tagger.seen_ = RowFilter(remainders, counts, state.count("seen_step")).check()
     tagger.report_ = None
     if isinstance(meta.get("evaluation"), dict):
         page = state.array("report_html", np.uint8, (None,)).tobytes().decode("utf-8")

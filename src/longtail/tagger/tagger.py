@@ -3,27 +3,42 @@
 from __future__ import annotations
 
 import logging
+import numbers
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from longtail import persist
 from longtail._validation import as_k, check_same_rows
-from longtail.data import TopK
+from longtail.data import TopK, Vocabulary
+from longtail.data.row_filter import Overlap, RowFilter
+from longtail.metrics import precision_at_k
 from longtail.report import Report
 from longtail.tagger.answering import Answering
-from longtail.tagger.choose import choose, make_model
+from longtail.tagger.choose import choose
 from longtail.tagger.explanation import explain_row
-from longtail.tagger.fields import Columns, as_columns, check_weights, is_matrix, joined, rows_of
-from longtail.tagger.fitting import copied, fit_ranker, label_rows, named_labels
+from longtail.tagger.fields import (
+    Columns,
+    as_columns,
+    check_weights,
+    is_matrix,
+    joined,
+    rows_of,
+    vectorize,
+)
+from longtail.tagger.fitting import Plan, Rows, copied, fit_ranker, label_rows, named_labels
 from longtail.tagger.growing import teach
-from longtail.tagger.held_out import learn_from_held_out
+from longtail.tagger.held_out import Curve, learn_from_held_out
 from longtail.tagger.measuring import lean_curve, report_on
+from longtail.tagger.named_models import make_model
 from longtail.tagger.names import find_label
-from longtail.tagger.saving import restore, to_state
+from longtail.tagger.saving import check_savable, restore, to_state
+from longtail.tagger.seen import row_keys
 from longtail.tagger.truth import Truth, as_truth
+from longtail.tagger.vectorizers import own_vectorizer
 
 __all__ = ["Tagger"]
 
@@ -39,8 +54,11 @@ class Tagger(Answering):
     Parameters
     ----------
     model : a ranker, a name (``longtail.tagger.MODELS``), or None to choose
-    vectorizer : anything with ``fit_transform`` and ``transform`` from texts to rows; None to
-        choose a ``Tfidf``
+    vectorizer : a ``Tfidf``, or None to choose its parameters; a mapping, such as
+        ``{"min_df": 1}``, names those that are not to be chosen. A ``TfidfVectorizer``,
+        ``CountVectorizer`` or ``HashingVectorizer`` of scikit-learn is read as the ``Tfidf`` that
+        makes the same matrix. Anything else with ``fit_transform`` and ``transform`` from texts to
+        rows needs ``savable=False``
     rule : a decision rule of ``longtail.decide``, or anything with its ``select``, that chooses
         among the 100 most probable labels of each text, and how many; None for the k best. A rule
         that learns (``FrankWolfe``, ``Threshold``) does so on texts held out of the training.
@@ -52,12 +70,15 @@ class Tagger(Answering):
         label: rare labels are found more often, frequent ones lose precision
     memory_limit : bytes, or a text like "2GB", that the training of a tree or of one-vs-all plans
         for
+    savable : whether ``fit`` refuses, before it trains, a vectoriser, model or rule that could not
+        be saved: a saved model holds data and no code, so they have to be Longtail's own. False
+        takes any object with the methods; ``save`` then raises TypeError
     random_state, n_jobs, memory_limit : for what is chosen here; a model that is given keeps its
         own
 
     After ``fit``: ``vectorizer_``, ``model_``, ``rule_``, ``vocabulary_`` (names of the labels that
     at least one text has), ``label_counts_`` (L,) training texts of each label, ``n_rows_``,
-    ``fields_``, ``choice_``.
+    ``fields_``, ``choice_``, ``seen_`` (a fingerprint of the training texts, for ``trained_on``).
 
     >>> import longtail as lt
     >>> texts = ["paper jam in tray two", "cannot log in", "the tray is jammed", "log in fails"]
@@ -71,6 +92,7 @@ class Tagger(Answering):
 
     choice_: str
     label_texts_: list[str] | None
+    seen_: RowFilter | None  # of the training rows; None in models of older versions
     report_: dict[str, Any] | None  # of ``keep_report``: {"summary": …, "html": …}
 
     def __init__(
@@ -83,6 +105,7 @@ class Tagger(Answering):
         calibrate: bool = True,
         learn_label_texts: bool = False,
         memory_limit: int | float | str | None = None,
+        savable: bool = True,
         random_state: Any = 0,
         n_jobs: int | None = None,
     ) -> None:
@@ -93,6 +116,7 @@ class Tagger(Answering):
         self.calibrate = calibrate
         self.learn_label_texts = learn_label_texts
         self.memory_limit = memory_limit
+        self.savable = savable
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -108,7 +132,9 @@ class Tagger(Answering):
         """Learns from texts and their labels.
 
         ``texts``: a list of strings; with several fields a mapping from field to list, or one
-        mapping a text; or features (n, d). ``labels``: one list of names a text; or a label matrix
+        mapping a text; or features (n, d). ``labels``: one list, tuple, set or array of names a
+        text (a list of them, a pandas Series, an array of NumPy or pyarrow), where whole numbers
+        are names as in ``load_dataset`` (7 is "7") and a missing row has none; or a label matrix
         (n, L) with ``label_names`` in column order. ``label_texts``: what each label is called in
         words, in the order of ``label_names``, shown beside the name. ``checkpoint``: a folder for
         finished parts of the training; a ``fit`` that was cut short, called again with the same
@@ -116,6 +142,18 @@ class Tagger(Answering):
 
         Labels that no text has are left out, and the log says how many.
         """
+        plan = self.plan(texts, labels, label_names=label_names, label_texts=label_texts)
+        return self.fit_rows(self.rows(plan), checkpoint=checkpoint)
+
+    def plan(
+        self,
+        texts: Any,
+        labels: Any,
+        *,
+        label_names: Sequence[str] | None = None,
+        label_texts: Sequence[str] | None = None,
+    ) -> Plan:
+        """Return what ``fit`` would fit, and on what, without doing it; arguments as there."""
         weights = check_weights(self.field_weights)
         columns = as_columns(texts, None if weights is None else list(weights))
         if weights is not None and not isinstance(columns, dict):
@@ -130,61 +168,89 @@ class Tagger(Answering):
         n_labels = len(learned.vocabulary)
         if not n_labels:
             raise ValueError("there are no labels: nothing to learn")
-        vectorizer, model, why = self._parts(columns, whole, n_labels)
-        log.info("%s", why)
-        if n_labels < len(given.vocabulary):
-            log.info("%d labels have no text and are left out", len(given.vocabulary) - n_labels)
-        if isinstance(columns, dict):
-            X = rows_of(columns, vectorizer.fit(whole), weights)
-        else:
-            X = vectorizer.fit_transform(columns)
-        extra = label_rows(vectorizer, learned.texts if self.learn_label_texts else None, n_labels)
-        model = fit_ranker(model, X, learned.Y, extra, checkpoint, "model")
+        left_out = len(given.vocabulary) - n_labels
+        return Plan(columns, whole, learned, left_out, *self._parts(columns, whole, n_labels))
+
+    def rows(self, plan: Plan) -> Rows:
+        """Fit the vectoriser of a plan and return its rows of features: one half of ``fit``."""
+        log.info("%s", plan.why)
+        if plan.n_left_out:
+            log.info("%d labels have no text and are left out", plan.n_left_out)
+        columns, weights = plan.columns, check_weights(self.field_weights)
+        X = vectorize(columns, plan.vectorizer, weights)
+        label_texts = plan.labels.texts if self.learn_label_texts else None
+        extra = label_rows(plan.vectorizer, label_texts, len(plan.labels.vocabulary))
+        keys, known = row_keys(columns, weights)
+        return Rows(plan, X, extra, RowFilter.of(keys[known]))
+
+    def fit_rows(
+        self,
+        rows: Rows,
+        *,
+        checkpoint: str | os.PathLike[str] | None = None,
+        curve: Curve | None = None,
+    ) -> Tagger:
+        """Fit the model of a plan on its rows: the other half of ``fit``.
+
+        ``curve``: from scores to probabilities, as ``longtail.tagger.held_out.Curve.of`` takes it
+        from the same model fitted on a part of the rows: no other one is learned then. A rule that
+        learns does so anew.
+        """
+        plan, X = rows.plan, rows.X
+        learned, n_labels = plan.labels, len(plan.labels.vocabulary)
+        model = fit_ranker(copied(plan.model), X, learned.Y, rows.extra, checkpoint, "model")
         self.rule_ = learn_from_held_out(
             model,
             X,
             learned.Y,
-            extra=extra,
+            extra=rows.extra,
             calibrate=self.calibrate,
             rule=self.rule,
             random_state=self.random_state,
             checkpoint=checkpoint,
+            curve=curve,
         )
-        self.vectorizer_, self.model_, self.choice_ = vectorizer, model, why
+        self.vectorizer_, self.model_, self.choice_ = plan.vectorizer, model, plan.why
         self.vocabulary_, self.label_texts_ = learned.vocabulary, learned.texts
-        self.fields_ = list(columns) if isinstance(columns, dict) else None
+        self.fields_ = list(plan.columns) if isinstance(plan.columns, dict) else None
         self.label_counts_ = np.bincount(learned.Y.indices, minlength=n_labels).astype(np.int64)
         self.n_rows_ = int(learned.Y.shape[0])
+        self.seen_ = rows.seen
         self.report_ = None
         self.__dict__.pop("_inverse_propensity", None)
         return self
 
-    def _parts(self, columns: Columns, texts: list[str], n_labels: int) -> tuple[Any, Any, str]:
-        """Vectoriser and model to fit, and the line that says why these."""
+    def _parts(
+        self, columns: Columns, texts: list[str], n_labels: int
+    ) -> tuple[Any, Any, str, str]:
+        """Vectoriser and model to fit, the line that says why these, and what the features are."""
         given = is_matrix(columns)
         settings = {
             "random_state": self.random_state,
             "n_jobs": self.n_jobs,
             "memory_limit": self.memory_limit,
         }
-        chosen = choose(texts, n_labels, features=given, **settings)
+        vectorizer = own_vectorizer(self.vectorizer, self.savable)
+        chosen = choose(texts, n_labels, features=given, vectorizer=vectorizer, **settings)
         model = self.model
         if model is None or model == "auto":
             model, why = chosen.model, chosen.why
         elif isinstance(model, str):
-            model, why = make_model(model, **settings), f"{model}, as asked"
+            why = f"{model}, as asked, over {chosen.over}"
+            model = make_model(model, **settings)
         else:
-            model, why = copied(model), f"{type(model).__name__}, as asked"
-        vectorizer = (
-            chosen.vectorizer if self.vectorizer is None or given else copied(self.vectorizer)
-        )
+            why = f"{type(model).__name__}, as asked, over {chosen.over}"
+            model = copied(model)
         if not hasattr(model, "predict_topk"):
             raise TypeError(f"model must be a ranker such as XRLinear(), got {self.model!r}")
         if not (self.rule is None or hasattr(self.rule, "select")):
             raise TypeError(
                 f"rule must have select, as rules of longtail.decide, got {self.rule!r}"
             )
-        return vectorizer, model, why
+        if self.savable:
+            check_savable("model", model)
+            check_savable("rule", self.rule)
+        return chosen.vectorizer, model, why, chosen.over
 
     def evaluate(
         self,
@@ -208,20 +274,70 @@ class Tagger(Answering):
         top = self.predict_topk(texts, most, tail=tail)
         # Leaning answers are out of the order of their probabilities.
         options: dict[str, Any] = {"probabilities": False} if tail else {}
-        return self.measure(truth, top, k=k, title=title, n_resamples=n_resamples, **options)
+        options.update(k=k, title=title, n_resamples=n_resamples, seen=self.trained_on(texts))
+        return self.measure(truth, top, **options)
+
+    def trained_on(self, texts: Any) -> Overlap | None:
+        """Return which of these texts this tagger was trained on; None where it does not know.
+
+        Texts are compared by their fingerprints (``longtail.data.row_filter``): case and white
+        space do not matter, and a text that is none of the training texts is taken for one with a
+        probability of about 1 in 4,096, which ``Overlap.n_rows`` allows for. Models that were
+        saved before fingerprints were kept do not know.
+        """
+        self._check_fitted()
+        columns = self._columns(texts)
+        if self.seen_ is None:
+            return None
+        return self.seen_.overlap(*row_keys(columns, check_weights(self.field_weights)))
+
+    def score(
+        self, texts: Any, labels: Any, k: int = 1, *, label_names: Sequence[str] | None = None
+    ) -> float:
+        """Precision at k, the mean share of the k best labels that are true; for cross-validation.
+
+        ``labels`` and ``label_names`` as in ``fit``; labels that this tagger does not know are
+        missed. ``evaluate`` says much more, also about rare labels.
+
+        >>> from sklearn.model_selection import cross_val_score
+        >>> texts, labels = ["paper jam", "no wifi"] * 30, [["printer"], ["network"]] * 30
+        >>> cross_val_score(Tagger(), texts, labels, cv=3)
+        array([1., 1., 1.])
+        """
+        truth = self.truth(labels, label_names)
+        top = self.predict_topk(texts, k)
+        check_same_rows(len(top), truth.Y.shape[0], "texts", "labels")
+        return float(precision_at_k(truth.Y, top, k=k)) if len(top) else 0.0
 
     def truth(
-        self, labels: Any, label_names: Sequence[str] | None = None, unknown: Any = None
+        self,
+        labels: Any,
+        label_names: Sequence[str] | None = None,
+        unknown: Any = None,
+        *,
+        among: Sequence[str] | None = None,
     ) -> Truth:
-        """Labels of evaluation data, in the label ids of this tagger."""
-        self._check_fitted()
-        return as_truth(labels, self.vocabulary_, label_names, unknown)
+        """Labels of evaluation data, in the label ids of this tagger.
 
-    def measure(self, truth: Truth, top: TopK, **options: Any) -> Report:
-        """The report on answers that were made already; options of ``longtail.evaluate``."""
+        ``among``: names of more labels than this tagger knows, its own included, among which to
+        measure it: labels that it does not know then count as missed, instead of being left out.
+        """
+        self._check_fitted()
+        if among is None:
+            return as_truth(labels, self.vocabulary_, label_names, unknown)
+        wide = Vocabulary(among)
+        return replace(as_truth(labels, wide, label_names, unknown), vocabulary=wide)
+
+    def measure(
+        self, truth: Truth, top: TopK, *, seen: Overlap | None = None, **options: Any
+    ) -> Report:
+        """The report on answers that were made already; options of ``longtail.evaluate``.
+
+        ``seen``: of ``trained_on``, so that the report says how many rows were trained on.
+        """
         # What a rule chose is not the most probable.
         options.setdefault("probabilities", self.has_probabilities and self.rule_ is None)
-        return report_on(self, truth, top, **options)
+        return report_on(self, truth, top, seen, **options)
 
     def lean_curve(
         self, texts: Any, truth: Truth, *, k: int = 5, plain: TopK | None = None
@@ -242,7 +358,11 @@ class Tagger(Answering):
         self.report_ = {"summary": summary, "html": report.to_html()}
 
     def explain(
-        self, text: Any, label: str | Sequence[str] | None = None, *, n_terms: int = 10
+        self,
+        text: Any,
+        label: str | int | Sequence[str | int] | None = None,
+        *,
+        n_terms: int = 10,
     ) -> Any:
         """Which words of one text speak for a label, an ``Explanation``; a list for a list.
 
@@ -256,12 +376,14 @@ class Tagger(Answering):
             if best < 0:
                 raise ValueError("this text gets no label: name the one to explain")
             label = self.label_names[best]
-        names = [label] if isinstance(label, str) else list(label)
-        ids = {name: find_label(self.vocabulary_, name) for name in names}
+        one = isinstance(label, (str, numbers.Integral))
+        wanted: Any = [label] if one else label
+        label_ids = [find_label(self.vocabulary_, name) for name in wanted]
+        ids = {self.label_names[i]: i for i in label_ids}
         found = explain_row(
             self.model_, self.vectorizer_, x, joined(columns)[0], ids, as_k(n_terms, "n_terms")
         )
-        return found[0] if isinstance(label, str) else found
+        return found[0] if one else found
 
     def add_labels(self, texts: Any, labels: Any) -> Tagger:
         """Teaches new labels from some texts, without training the others again.

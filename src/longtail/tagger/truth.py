@@ -11,17 +11,23 @@ import scipy.sparse as sp
 
 from longtail._validation import as_labels
 from longtail.data import TopK, Vocabulary
+from longtail.data.label_lists import is_label_matrix, label_lists
 from longtail.report import Note
+from longtail.tagger.fitting import unnamed
 
 __all__ = ["Truth", "as_truth", "unknown_note"]
 
 
 @dataclass(frozen=True)
 class Truth:
-    """``Y`` (n, L) over the model's labels; ``unknown`` (n,) counts those it does not know."""
+    """``Y`` (n, L) over the model's labels; ``unknown`` (n,) counts those it does not know.
+
+    ``vocabulary``: the labels of ``Y`` where they are more than those of the model.
+    """
 
     Y: sp.csr_matrix
     unknown: np.ndarray
+    vocabulary: Vocabulary | None = None
 
     @property
     def n_unknown(self) -> int:
@@ -31,12 +37,14 @@ class Truth:
 def as_truth(
     labels: Any, vocabulary: Vocabulary, label_names: Sequence[str] | None, unknown: Any = None
 ) -> Truth:
-    """From lists of names, or from a matrix whose columns are ``label_names``.
+    """From lists of names, or from a matrix whose columns are ``label_names``; as in ``fit``.
 
     ``unknown`` (n,): true labels that the source counted but does not name.
     """
-    if label_names is None:
-        Y, counts = vocabulary.encode(labels, unknown="count")
+    if not is_label_matrix(labels):
+        Y, counts = vocabulary.encode(label_lists(labels), unknown="count")
+    elif label_names is None:
+        raise unnamed(labels)
     else:
         given = as_labels(labels, n_labels=len(label_names))
         ids = np.array([vocabulary._ids.get(name, -1) for name in label_names], np.int64)

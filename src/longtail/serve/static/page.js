@@ -14,8 +14,8 @@ const MEANING = {
   "R@5": "of true labels are among five",
   "nDCG@5": "the same, earlier counts more",
   "PSP@5": "right answers, rare ones count more",
-  "macro-F1 present@5": "every label counts the same",
-  "coverage present@5": "of labels are found at least once",
+  "macro-F1 present@5": "every label in the test rows counts the same",
+  "coverage present@5": "of the labels in the test rows are found at least once",
 };
 
 let token = sessionStorage.getItem("longtail-token") || "";
@@ -69,6 +69,8 @@ async function about() {
     if (MEANING[name]) tile.append(make("dd", MEANING[name], "words"));
     $("metrics").append(tile);
   }
+  $("measured-on").textContent = `Measured on ${model.measured_on}.`;
+  $("measured-on").hidden = !model.measured_on;
   $("no-report").hidden = Boolean(model.metrics);
   $("report").hidden = !model.has_report;
 }
@@ -82,7 +84,7 @@ function showTail() {
   const among = along(curve, value, "R@5");
   const found = along(curve, value, "coverage present@5");
   $("tail-cost").textContent =
-    `Measured: ${per(among)} of the true labels are among the first five answers; ${per(found)} of all labels are found at least once.`;
+    `Measured: ${per(among)} of the true labels are among the first five answers; ${per(found)} of the labels in the test rows are found at least once.`;
 }
 
 // Between two measured points, a straight line.

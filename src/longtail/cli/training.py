@@ -1,0 +1,162 @@
+"""How ``train``, ``compare``, ``tune`` and ``demo`` fit and measure: one way for all.
+
+Where the data has no test split, rows are set aside by a plain draw: every row has the same chance.
+Labels whose only rows are drawn are unknown to the model that is measured, and count as missed, as
+they will be when new texts bring labels that no training text had. A draw that leaves rare labels
+alone would be kinder to the model, and to the number: the rows that are left to measure on are
+easier ones. Afterwards the model is fitted again, on all rows.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from longtail.cli.output import note
+from longtail.cli.reading import Part, Source
+
+__all__ = ["fit_plan", "leaning", "measure", "plans", "set_aside", "told"]
+
+FEWEST = 10  # rows of which some can be set aside
+
+
+def set_aside(source: Source, size: float, seed: int) -> Source:
+    """Return the source with a test split drawn at random from its training rows, if it has none.
+
+    ``whole`` of the result are the training rows with those set aside.
+    """
+    import numpy as np
+
+    n = len(source.train)
+    if source.test is not None or not size:
+        return source
+    if n < FEWEST:
+        note(f"{n} rows are too few to set some aside: nothing is measured")
+        return source
+    n_test = max(1, math.floor(size * n + 0.5))
+    drawn = np.zeros(n, bool)
+    drawn[np.random.default_rng(seed).permutation(n)[:n_test]] = True
+    train = _take(source.train, np.flatnonzero(~drawn))
+    if not train.Y.nnz:
+        note("without some of the rows there are no labels to learn: nothing is measured")
+        return source
+    return replace(
+        source, train=train, test=_take(source.train, np.flatnonzero(drawn)), whole=source.train
+    )
+
+
+def _take(part: Part, rows: Any) -> Part:
+    texts = part.texts
+    if isinstance(texts, dict):
+        texts = {field: [column[i] for i in rows] for field, column in texts.items()}
+    elif isinstance(texts, list):
+        texts = [texts[i] for i in rows]
+    else:
+        texts = texts[rows]
+    return Part(texts, part.Y[rows], None if part.unknown is None else part.unknown[rows])
+
+
+def plans(source: Source, params: dict[str, Any]) -> tuple[Any, Any]:
+    """Return the plan for the training rows, and the plan for those with the rows set aside.
+
+    Both have the vectoriser and the model that suit all rows, so that what is measured is what is
+    fitted in the end. They are the same plan where no rows were set aside.
+    """
+    from longtail.tagger import Tagger
+
+    if not len(source.train):
+        raise ValueError(f"{source.name} has no training rows")
+
+    def plan(part: Part) -> Any:
+        return Tagger(**params).plan(
+            part.texts, part.Y, label_names=source.label_names, label_texts=source.label_texts
+        )
+
+    if source.whole is None:
+        only = plan(source.train)
+        return only, only
+    whole = plan(source.whole)
+    return plan(source.train).like(whole), whole
+
+
+def fit_plan(
+    plan: Any, params: dict[str, Any], checkpoint: Path | None = None, curve: Any = None
+) -> tuple[Any, float]:
+    """Return a tagger fitted by a plan, and the seconds that took."""
+    from longtail.tagger import Tagger
+
+    began = time.perf_counter()
+    tagger = Tagger(**params)
+    tagger.fit_rows(tagger.rows(plan), checkpoint=checkpoint, curve=curve)
+    return tagger, time.perf_counter() - began
+
+
+def measure(
+    tagger: Any,
+    source: Source,
+    top: Any,
+    *,
+    among: Any = None,
+    then: str = "",
+    title: str | None = None,
+    **options: Any,
+) -> Any:
+    """Return the report on the answers ``top`` to the test split.
+
+    ``among``: names of the labels to measure among, where these are more than the tagger knows;
+    ``then``: what becomes of the model afterwards; ``options`` of ``Tagger.measure``.
+    """
+    part = source.test
+    assert part is not None
+    truth = tagger.truth(part.Y, source.label_names, part.unknown, among=among)
+    measured = tagger.measure(
+        truth,
+        top,
+        seen=tagger.trained_on(part.texts),
+        k=(1, 3, 5),
+        title=title or source.name,
+        **options,
+    )
+    return replace(measured, measured_on=source.measured_on + then)
+
+
+def leaning(tagger: Any, source: Source, top: Any, *, among: Any = None) -> Any:
+    """Return what leaning towards rare labels does on the test split, for the page."""
+    part = source.test
+    assert part is not None
+    truth = tagger.truth(part.Y, source.label_names, part.unknown, among=among)
+    return tagger.lean_curve(part.texts, truth, plain=top)
+
+
+class _Notes(logging.Handler):
+    def __init__(self) -> None:
+        super().__init__(logging.INFO)
+        self.said: set[str] = set()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        text = record.getMessage()
+        own = record.name == "longtail.tagger.tagger"  # it speaks of its choice of a model
+        if text not in self.said:  # a model that is fitted twice is announced once
+            note(f"model: {text}" if own else text)
+        self.said.add(text)
+
+
+@contextlib.contextmanager
+def told() -> Iterator[None]:
+    """Print what the tagger says about its choice, as notes, when it says it."""
+    handler = _Notes()
+    log = logging.getLogger("longtail.tagger")
+    before = log.level
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+        log.setLevel(before)
