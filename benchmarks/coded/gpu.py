@@ -74,9 +74,7 @@ def seconds_of(work: Any, device: torch.device, times: int) -> float:
 
 
 def make_network(d: int, h: int, outputs: int, device: torch.device) -> tuple[Bag, Full]:
-    encoder = Bag(
-        torch.empty(d, h, device=device).normal_(0, 0.1), torch.zeros(h, device=device)
-    )
+    encoder = Bag(torch.empty(d, h, device=device).normal_(0, 0.1), torch.zeros(h, device=device))
     output = Full(
         torch.empty(outputs, h, device=device).normal_(0, 0.01),
         torch.full((outputs,), -8.0, device=device),

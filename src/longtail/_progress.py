@@ -10,7 +10,7 @@ __all__ = ["Progress"]
 
 
 class Progress:
-    """Called as ``progress(done, total, told)``; draws at most ten times a second, after the first one.
+    """Called as ``progress(done, total, told)``; draws at most ten times a second, after the first.
 
     Nothing is shown for work shorter than a second, nor when standard error is no terminal. With
     ``stop``, a call after it was set raises KeyboardInterrupt: signals reach the main thread only,

@@ -101,7 +101,8 @@ def test_a_step_is_the_same_on_both_devices(loss, outputs):
         torch.zeros(outputs),
     )
     plain, fused = (
-        one_step(X.numpy(), Y.numpy(), weights, loss, device=device)[1] for device in ("cpu", "cuda")
+        one_step(X.numpy(), Y.numpy(), weights, loss, device=device)[1]
+        for device in ("cpu", "cuda")
     )
     for name, first in plain.items():
         scale = float(first.abs().max())

@@ -183,7 +183,9 @@ def test_a_pool_updates_the_rows_it_names(goal: Any, per_row: bool) -> None:
     bias = torch.tensor(rng.normal(size=40).astype(np.float32))
     labels = torch.tensor([3, 9, 4, 30])
     if per_row:
-        labels = torch.tensor([[3, 9, 4, 30], [1, 2, 3, -1], [9, 30, -1, -1], [7, 8, 9, 4], [3] * 4])
+        labels = torch.tensor(
+            [[3, 9, 4, 30], [1, 2, 3, -1], [9, 30, -1, -1], [7, 8, 9, 4], [3] * 4]
+        )
         labels[4, 1:] = torch.tensor([5, 6, -1])
     targets = torch.zeros(5, 4)
     targets[:, 0] = 1

@@ -31,9 +31,7 @@ np.savez(sys.argv[3], indices=top.indices, scores=top.scores)
 
 
 @pytest.mark.parametrize("kind", ["transformer", "average", "convolution"])
-def test_the_same_answers_without_torch(
-    kind: str, fitted: Any, data: Any, tmp_path: Path
-) -> None:
+def test_the_same_answers_without_torch(kind: str, fitted: Any, data: Any, tmp_path: Path) -> None:
     model = text_network(kind).fit(*data) if kind != "transformer" else copy.copy(fitted)
     texts = [*worded(seed=3)[0], "", "word1", "words it has never seen"]
     expected = model.predict_topk(texts, k=5)

@@ -149,7 +149,9 @@ def test_a_batch_in_pieces_is_the_same_step(encoder: Path, data: Any) -> None:
     for micro in (None, 7, 1):
         module = Transformer.pretrained(encoder).eval()  # no dropout: pieces draw their own
         output = Full(torch.ones(8, 32) * 0.1, torch.zeros(8))
-        plan = Plan.of(text_network(encoder), seed=0, weight_decay=0, dropout=0.0, micro_batch=micro)
+        plan = Plan.of(
+            text_network(encoder), seed=0, weight_decay=0, dropout=0.0, micro_batch=micro
+        )
         step = Step(module, output, goal, plan)
         step.begin(1)
         inputs = TokenRows(tokens, torch.device("cpu")).take(rows)

@@ -16,7 +16,9 @@ FEW = {"epochs": 12, "batch_size": 32, "learning_rate": 3e-3, "output_learning_r
 
 def text_network(encoder: Any, **params: Any) -> lt.TextNetwork:
     """Return an unfitted model that learns ``worded`` in seconds."""
-    return lt.TextNetwork(encoder=encoder, **{"device": "cpu", "n_jobs": 1, "onnx": False, **FEW, **params})
+    return lt.TextNetwork(
+        encoder=encoder, **{"device": "cpu", "n_jobs": 1, "onnx": False, **FEW, **params}
+    )
 
 
 def small_encoder(folder: Path) -> Path:

@@ -8,9 +8,17 @@ import numpy as np
 
 from longtail import persist
 from longtail._native import core
-from longtail._validation import as_features, as_k, as_labels, as_seed
+from longtail._validation import as_k, as_labels, as_seed
 from longtail.calibrate.ranker import ProbabilityRanker
-from longtail.coded.estimators import code_estimator, from_part
+from longtail.coded.estimators import (
+    NETWORKS,
+    code_estimator,
+    from_part,
+    prototype_of,
+    prototype_state,
+    rows_for,
+    sizes,
+)
 from longtail.codes import NeighborCode, SVDCode
 from longtail.codes.svd_code import unit
 from longtail.data.label_filter import LabelFilter
@@ -18,6 +26,7 @@ from longtail.data.topk import TopK
 from longtail.deep import Network
 from longtail.exceptions import ModelFormatError
 from longtail.metrics import precision_at_k
+from longtail.text import TextNetwork
 
 __all__ = ["DECLARE"]
 
@@ -61,8 +70,8 @@ class DECLARE(ProbabilityRanker):
     Parameters
     ----------
     n_components : c; None for 200, or the number of rows or labels if that is less
-    estimator : "linear" (``Ridge``), "network" (``longtail.Network``), or one of these with its
-        parameters; None for the network where torch is installed
+    estimator : "linear" (``Ridge``), "network" (``longtail.Network``), or one of these, or a
+        ``TextNetwork``, with its parameters; None for the network where torch is installed
     compression : "neighbors" for codes fitted to near rows (``NeighborCode``), or "svd" for those
         of the truncated SVD, ``Z = Y V_c`` (the paper), which take less time
     targets : "unit" scales every row of Z to unit length before it is learnt, so that rows with
@@ -156,23 +165,36 @@ class DECLARE(ProbabilityRanker):
         code = COMPRESSIONS[self.compression](random_state=seed, **options).fit(Y)
         regressor.set_params(n_jobs=self.n_jobs)
         wanted = regression_targets(code.codes_, self.targets)
-        if isinstance(regressor, Network):
+        if isinstance(regressor, NETWORKS):
             regressor.set_params(random_state=seed)
             regressor.fit_targets(X, wanted)
         else:
             regressor.fit(X, wanted)
         self.code_, self.estimator_ = code, regressor
 
+    @property
+    def reads_texts(self) -> bool:  # type: ignore[override]
+        """Whether the regressor reads texts."""
+        return isinstance(self.estimator, TextNetwork)
+
+    def _rows(self, X: Any, *, fitted: bool = True) -> Any:
+        known = self.n_features_in_ if fitted else None
+        regressor = self.estimator_ if fitted else None
+        return rows_for(code_estimator(self.estimator), regressor, X, known)
+
+    def _set_sizes(self, X: Any, Y: Any) -> None:
+        self.n_features_in_, self.n_labels_ = sizes(self.estimator_)[0], int(Y.shape[1])
+
     def _codes(self, X: Any) -> np.ndarray:
         self.estimator_.n_jobs = self.n_jobs
-        if isinstance(self.estimator_, Network):
+        if isinstance(self.estimator_, NETWORKS):
             return self.estimator_.decision_function(X)
         return self.estimator_.predict(X)  # type: ignore[no-any-return]
 
     def transform(self, X: Any) -> np.ndarray:
         """Predicted codes ``z = h(x)``, (n, c) float32."""
         self._check_fitted()
-        return self._codes(as_features(X, n_features=self.n_features_in_))
+        return self._codes(self._rows(X))
 
     def _predict_topk(self, X: Any, k: int) -> TopK:
         return self._decode(self._codes(X), k)
@@ -225,8 +247,7 @@ class DECLARE(ProbabilityRanker):
         state = super()._get_state()
         estimator = state.params.pop("estimator")
         if hasattr(estimator, "get_params"):
-            params = estimator.get_params(deep=False)
-            state.parts["prototype"] = persist.State(estimator.type_tag, params)
+            state.parts["prototype"] = prototype_state(estimator)
         elif estimator is None or isinstance(estimator, str):
             state.meta["estimator"] = estimator
         else:
@@ -242,27 +263,19 @@ class DECLARE(ProbabilityRanker):
             self.targets = "codes"
         if "prototype" in state.parts:
             part = state.parts["prototype"]
-            tag = "network" if part.type == Network.type_tag else "linear"
-            self.estimator = type(code_estimator(tag))(**part.params)
+            self.estimator = prototype_of(part)
         code = {cls.type_tag: cls for cls in COMPRESSIONS.values()}[state.parts["code"].type]
         self.code_ = code._from_state(state.parts["code"])
         self.estimator_ = from_part(state.parts["estimator"])
         if self.code_.n_labels_ != self.n_labels_:
             raise ModelFormatError("the code has another number of labels than the model")
-        sizes = (self.n_features_in_, self.code_.n_components_)
-        if _sizes(self.estimator_) != sizes:
+        expected = (self.n_features_in_, self.code_.n_components_)
+        if sizes(self.estimator_) != expected:
             raise ModelFormatError(
-                f"the estimator should have {sizes[0]} features and {sizes[1]} outputs"
+                f"the estimator should have {expected[0]} features and {expected[1]} outputs"
             )
 
 
 def regression_targets(codes: np.ndarray, targets: str) -> np.ndarray:
     """What the regressor learns for the codes (n, c) of the training rows."""
     return unit(codes) if targets == "unit" else codes
-
-
-def _sizes(estimator: Any) -> tuple[int, int]:
-    """Features and outputs of a fitted estimator."""
-    if isinstance(estimator, Network):
-        return estimator.n_features_in_, estimator.n_labels_
-    return estimator.coef_.shape  # type: ignore[no-any-return]

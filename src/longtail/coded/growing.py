@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from longtail._validation import as_features, as_k, as_labels
+from longtail._validation import as_k, as_labels
+from longtail.coded.estimators import NETWORKS
 from longtail.data.vocabulary import Vocabulary
-from longtail.deep import Network
 from longtail.deep.network import one_label_each
 
 __all__ = ["CHUNK", "GrowingBuckets"]
@@ -73,7 +73,7 @@ class GrowingBuckets:
         if Y is None:
             count = as_k(X, "the number of new labels")
         else:
-            X = as_features(X, n_features=model.n_features_in_)
+            X = model._rows(X)
             Y = as_labels(Y, n_rows=X.shape[0])
             count = Y.shape[1]
             if Y_old is not None:
@@ -104,9 +104,9 @@ class GrowingBuckets:
         """
         model: Any = self
         model._check_fitted()
-        X = as_features(X, n_features=model.n_features_in_)
+        X = model._rows(X)
         Y = as_labels(Y, n_rows=X.shape[0], n_labels=model.n_labels_)
-        if not all(isinstance(member, Network) for member in model.repetitions_.values()):
+        if not all(isinstance(member, NETWORKS) for member in model.repetitions_.values()):
             raise TypeError("fine_tune needs networks: fit a linear model anew")
         tuned = {}
         for r, network in model.repetitions_.items():
@@ -123,7 +123,7 @@ def _resembling(model: Any, X: Any, Y: Any, negatives: Any) -> np.ndarray:
         raise ValueError("some repetitions are not trained: merge the model first")
     n, further = X.shape[0], None
     if negatives is not None:
-        further = as_features(negatives, n_features=model.n_features_in_)
+        further = model._rows(negatives)
         n += further.shape[0]
     counts = np.asarray(Y.sum(axis=0), dtype=np.float64).ravel()
     others = n > counts.max(initial=0)  # are there rows to stand out from?

@@ -9,9 +9,17 @@ import numpy as np
 
 from longtail import persist
 from longtail._native import n_threads
-from longtail._validation import as_features, as_k, as_seed
+from longtail._validation import as_k, as_seed
 from longtail.calibrate.ranker import ProbabilityRanker
-from longtail.coded.estimators import bucket_estimator, from_part
+from longtail.coded.estimators import (
+    NETWORKS,
+    bucket_estimator,
+    from_part,
+    prototype_of,
+    prototype_state,
+    rows_for,
+    sizes,
+)
 from longtail.coded.growing import CHUNK, GrowingBuckets
 from longtail.coded.merging import merged
 from longtail.coded.repetitions import (
@@ -24,9 +32,9 @@ from longtail.coded.repetitions import (
 from longtail.codes import HashCode
 from longtail.data.label_filter import LabelFilter
 from longtail.data.topk import TopK
-from longtail.deep import Network
 from longtail.deep.network import one_label_each
 from longtail.exceptions import ModelFormatError
+from longtail.text import TextNetwork
 
 __all__ = ["MACH"]
 
@@ -48,8 +56,8 @@ class MACH(GrowingBuckets, ProbabilityRanker):
     ----------
     n_buckets, n_repetitions : B and R; None for R = 16 with R B = L / 4, but at least 64 buckets
         (or as many as labels)
-    estimator : "linear" (``OneVsAll``), "network" (``longtail.Network``), or one of these with its
-        parameters; None for the network where torch is installed
+    estimator : "linear" (``OneVsAll``), "network" (``longtail.Network``), or one of these, or a
+        ``TextNetwork``, with its parameters; None for the network where torch is installed
     aggregation : "logits" (sum of raw scores, as the authors' code does: it ranks better), "mean"
         of probabilities (the paper), "min", "median", "unbiased"
     candidates, least_hits : None decodes exactly; a number of buckets decodes as the paper does
@@ -120,12 +128,14 @@ class MACH(GrowingBuckets, ProbabilityRanker):
         prototype = bucket_estimator(self.estimator)
         if self.hashed_features is not None:
             as_k(self.hashed_features, "hashed_features")
+            if self.reads_texts:
+                raise ValueError("hashed_features is for features: this model reads texts")
         code = self._make_code(Y, seed, code)
         wanted = numbers(repetitions, code.n_repetitions_)
         own_seeds = seeds(seed, 1, code.n_repetitions_)
         feature_seeds = seeds(seed, 2, code.n_repetitions_).astype(np.uint32)
         one_label = one_label_each(Y)
-        if isinstance(prototype, Network) and prototype.loss == "auto":
+        if isinstance(prototype, NETWORKS) and prototype.loss == "auto":
             prototype.set_params(loss="softmax" if one_label else "sigmoid")
         self._check_aggregation(_link(prototype), one_label, code.n_buckets_)
         fitted = Parallel()(
@@ -175,6 +185,21 @@ class MACH(GrowingBuckets, ProbabilityRanker):
         if n_buckets == 1:
             raise ValueError("aggregation='unbiased' needs at least two buckets")
 
+    @property
+    def reads_texts(self) -> bool:  # type: ignore[override]
+        """Whether the classifiers read texts."""
+        return isinstance(self.estimator, TextNetwork)
+
+    def _rows(self, X: Any, *, fitted: bool = True) -> Any:
+        known = self.n_features_in_ if fitted else None
+        classifier = next(iter(self.repetitions_.values())) if fitted else None
+        return rows_for(bucket_estimator(self.estimator), classifier, X, known)
+
+    def _set_sizes(self, X: Any, Y: Any) -> None:
+        width = sizes(next(iter(self.repetitions_.values())))[0]
+        self.n_features_in_ = width if self.hashed_features is None else int(X.shape[1])
+        self.n_labels_ = int(Y.shape[1])
+
     def _features(self, X: Any, repetition: int) -> Any:
         """What the classifier of one repetition sees of ``X``."""
         seed = int(self.feature_seeds_[repetition])
@@ -200,7 +225,7 @@ class MACH(GrowingBuckets, ProbabilityRanker):
     def bucket_scores(self, X: Any) -> np.ndarray:
         """Raw scores (n, R, B) of the trained repetitions, in order of their numbers."""
         self._check_fitted()
-        X = as_features(X, n_features=self.n_features_in_)
+        X = self._rows(X)
         out = np.empty((X.shape[0], len(self.repetitions_), self.code_.n_buckets_), np.float32)
         for slot, (r, classifier) in enumerate(self.repetitions_.items()):
             classifier.n_jobs = self.n_jobs
@@ -289,9 +314,7 @@ class MACH(GrowingBuckets, ProbabilityRanker):
         estimator = state.params.pop("estimator")
         state.meta["estimator"] = _named(estimator)
         if hasattr(estimator, "get_params"):
-            state.parts["estimator"] = persist.State(
-                estimator.type_tag, estimator.get_params(deep=False)
-            )
+            state.parts["estimator"] = prototype_state(estimator)
         state.parts["code"] = self.code_._get_state()
         state.arrays["feature_seeds"] = self.feature_seeds_
         state.meta["repetitions"] = list(self.repetitions_)
@@ -305,8 +328,7 @@ class MACH(GrowingBuckets, ProbabilityRanker):
         super()._set_state(state)
         self.estimator = state.meta.get("estimator")
         if "estimator" in state.parts:
-            part = state.parts["estimator"]
-            self.estimator = type(bucket_estimator(_by_tag(part.type)))(**part.params)
+            self.estimator = prototype_of(state.parts["estimator"])
         self.code_ = HashCode._from_state(state.parts["code"])
         R = self.code_.n_repetitions_
         self.feature_seeds_ = state.array("feature_seeds", np.uint32, (R,))
@@ -325,8 +347,8 @@ class MACH(GrowingBuckets, ProbabilityRanker):
 
 def _link(classifier: Any) -> str:
     """How a raw score of the classifier becomes the value of a bucket."""
-    if isinstance(classifier, Network):
-        return "softmax" if classifier.loss == "softmax" else "sigmoid"
+    if isinstance(classifier, NETWORKS):
+        return {"softmax": "softmax", "sigmoid": "sigmoid"}.get(classifier.loss, "hinge")
     return "sigmoid" if classifier.loss == "logistic" else "hinge"
 
 
@@ -336,7 +358,3 @@ def _named(estimator: Any) -> str | None:
     if estimator is None or isinstance(estimator, str):
         return estimator
     raise TypeError(f"parameter estimator cannot be saved: {estimator!r}")
-
-
-def _by_tag(tag: str) -> str:
-    return "network" if tag == Network.type_tag else "linear"

@@ -210,9 +210,7 @@ class Network(ProbabilityRanker):
         plan = Plan.of(self, seed=as_seed(self.random_state))
         if start is not None:
             rate = plan.learning_rate / 10
-            plan = replace(
-                plan, epochs=epochs, validation=0.0, checkpoint=None, learning_rate=rate
-            )
+            plan = replace(plan, epochs=epochs, validation=0.0, checkpoint=None, learning_rate=rate)
         propensity = None
         if self.missing_labels is not None:
             propensity = fitted_propensity(self.missing_labels, targets)

@@ -69,9 +69,7 @@ class Ensemble(ProbabilityRanker):
         """
         return super().fit(X, Y, checkpoint=checkpoint)
 
-    def _fit(
-        self, X: Any, Y: Any, *, checkpoint: str | os.PathLike[str] | None = None
-    ) -> None:
+    def _fit(self, X: Any, Y: Any, *, checkpoint: str | os.PathLike[str] | None = None) -> None:
         self._check_params()
         if not self.models:
             raise ValueError("models is empty: give the rankers to combine")

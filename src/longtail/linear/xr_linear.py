@@ -185,9 +185,7 @@ class XRLinear(LinearRanker):
         extra = None if extra_rows is None else _extra_rows(extra_rows, Y.shape)
         propensity = self._propensity(Y)
         targets, weights = self._corrected(Y, propensity)
-        finished = self._checkpoint(
-            checkpoint, row_weight, X, Y, extra, label_features, propensity
-        )
+        finished = self._checkpoint(checkpoint, row_weight, X, Y, extra, label_features, propensity)
         if self.normalize:
             X = unit_rows(X, threads, checkpoint)
         tree = self._fit_tree(X, Y, seed, memory, finished, label_features)

@@ -37,7 +37,9 @@ def encoding_of(state: EncoderState, runtime: str, device: str, n_threads: int) 
         raise ValueError(f"runtime must be one of {', '.join(RUNTIMES)}, got {runtime!r}")
     has_onnx = state.onnx is not None and find_spec("onnxruntime") is not None
     if runtime == "onnx" or (
-        runtime == "auto" and has_onnx and (device in ("auto", "cpu") or not find_spec("torch"))
+        runtime == "auto"
+        and has_onnx
+        and (device in ("auto", "cpu") or not find_spec("torch"))
         and not _has_gpu(device)
     ):
         return OnnxEncoding(state, n_threads)
@@ -86,8 +88,9 @@ class TorchEncoding:
         most = _CPU_TOKENS if self.device.type == "cpu" else _GPU_TOKENS
         rows = TokenRows(tokens, self.device)
         low = self.device.type == "cuda" and not self.module.sparse_gradients
-        with torch.inference_mode(), torch.autocast(
-            self.device.type, dtype=torch.bfloat16, enabled=low
+        with (
+            torch.inference_mode(),
+            torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=low),
         ):
             for numbers in blocks(tokens, most):
                 batch = rows.take(torch.tensor(numbers).to(self.device))
@@ -122,7 +125,9 @@ class OnnxEncoding:
             )
             inputs = {each.name for each in self.session.get_inputs()}
         except Exception as error:  # the runtime has errors of its own
-            raise ModelFormatError(f"the ONNX file of the encoder cannot be read: {error}") from None
+            raise ModelFormatError(
+                f"the ONNX file of the encoder cannot be read: {error}"
+            ) from None
         if inputs != {"ids", "mask"} or len(self.session.get_outputs()) != 1:
             raise ModelFormatError(f"the ONNX file of the encoder takes {sorted(inputs)}")
         self.width = state.width

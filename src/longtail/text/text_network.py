@@ -170,9 +170,7 @@ class TextNetwork(TextRanker):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(
-        self, X: Any, Y: Any, *, checkpoint: str | os.PathLike[str] | None = None
-    ) -> Any:
+    def fit(self, X: Any, Y: Any, *, checkpoint: str | os.PathLike[str] | None = None) -> Any:
         """Learn from texts (or ``Tokens``) ``X`` and labels ``Y`` (n, L).
 
         ``checkpoint``: a folder; training saves itself there after every epoch, and goes on from
@@ -180,9 +178,7 @@ class TextNetwork(TextRanker):
         """
         return super().fit(X, Y, checkpoint=checkpoint)
 
-    def _fit(
-        self, X: Any, Y: Any, *, checkpoint: str | os.PathLike[str] | None = None
-    ) -> None:
+    def _fit(self, X: Any, Y: Any, *, checkpoint: str | os.PathLike[str] | None = None) -> None:
         if self.loss not in LOSSES:
             raise ValueError(f"loss must be one of {', '.join(LOSSES)}, got {self.loss!r}")
         loss = self.loss

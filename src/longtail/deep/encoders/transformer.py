@@ -16,6 +16,8 @@ from longtail.exceptions import MissingDependencyError, ModelFormatError
 __all__ = ["POOLINGS", "Transformer"]
 
 POOLINGS = ("mean", "first")
+
+
 class Transformer(nn.Module):
     """A pretrained encoder: the mean of the last layer over the tokens of a text ("mean"), or the
     vector of the first token ("first").

@@ -58,9 +58,7 @@ def weighted(
         return Weighted(Y)
     if correction in _BALANCE:
         counts = np.bincount(Y.indices, Y.data, minlength=Y.shape[1])
-        weight = surrogate_weights(
-            propensity, counts, balance=_BALANCE[correction], mean_one=True
-        )
+        weight = surrogate_weights(propensity, counts, balance=_BALANCE[correction], mean_one=True)
         return Weighted(_like(Y, weight[Y.indices] * Y.data), negative=1 - Y.data)
     if correction in ("unbiased", "pal"):
         values = Y.data / propensity[Y.indices]

@@ -23,9 +23,7 @@ class Pruning:
 
     def after_epoch(self, epoch: int) -> None:
         plan, total = self.plan, sum(array.values.numel() for array in self.arrays)
-        left = kept_after_epoch(
-            plan.schedule, self.keep, total, epoch, plan.warmup, plan.epochs
-        )
+        left = kept_after_epoch(plan.schedule, self.keep, total, epoch, plan.warmup, plan.epochs)
         if left < total:
             prune(self.arrays, left)
 

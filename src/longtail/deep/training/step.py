@@ -29,9 +29,7 @@ log = logging.getLogger(__name__)
 class Step:
     """Forward and backward of one batch; ``begin`` starts an epoch."""
 
-    def __init__(
-        self, encoder: nn.Module, output: Layer, objective: Objective, plan: Plan
-    ) -> None:
+    def __init__(self, encoder: nn.Module, output: Layer, objective: Objective, plan: Plan) -> None:
         self.encoder, self.output, self.objective, self.plan = encoder, output, objective, plan
         self.device = torch.device(plan.device)
         self.low = plan.precision == "bfloat16"
