@@ -1,6 +1,6 @@
 """Text models on TIB-SID-en and DebDeps-src: accuracy, seconds and tokens per second.
 
-Rows are prepared by ``rows.py``. Every finished run is a line of the journal; a run that is in it is
+Rows are prepared by ``rows.py``. Every finished run is a line of the journal; one that is in it is
 not made again, so the table can be filled in several sittings:
 
     python benchmarks/text/compare.py --encoder FOLDER --rows prepared/ --journal runs.jsonl

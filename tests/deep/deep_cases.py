@@ -20,7 +20,7 @@ def one_step(
     pruned_to: int | None = None,
     **objective: Any,
 ) -> tuple[dict[str, Any], dict[str, Any], Any]:
-    """Take steps of a ``Bag`` and a ``Full`` layer on one batch; return the weights and Adam's first
+    """Take steps of a ``Bag`` and a ``Full`` layer on a batch; return the weights and Adam's first
     moments by name (w1, b1, w2, b2), and the loss before the last step.
     """
     import torch

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -120,7 +121,7 @@ def through_chunks(goal: Any, Y: Any, scores: np.ndarray) -> tuple[float, np.nda
     z = torch.tensor(scores, dtype=torch.float32)
     bounds = chunk_edges(len(z), z.shape[1], cpu)
     bound = goal.bind(goal.rows(Y, cpu, 0).take(torch.arange(len(z))), bounds)
-    parts = [slice(a, b) for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+    parts = [slice(*edge) for edge in pairwise(bounds)]
     if bound.looks:
         bound.settle(bound.look(z[:, part], part) for part in parts)
     value = sum(float(bound.value(z[:, part], part)) for part in parts)

@@ -8,8 +8,8 @@ import pytest
 
 pytest.importorskip("tokenizers", reason="tokenizers is not installed")
 
-import longtail as lt  # noqa: E402
-from longtail.features.tokenizer import Tokenizer, as_texts  # noqa: E402
+import longtail as lt
+from longtail.features.tokenizer import Tokenizer, as_texts
 
 TEXTS = ["A red fox.", "a blue fox", "RED cabbage, red wine", "naïve"]
 

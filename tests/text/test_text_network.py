@@ -238,7 +238,7 @@ def test_refusals(encoder: Path, data: Any, tmp_path: Path) -> None:
         ("one text", "a single text"),
         ([1, 2], "must be a text"),
         ([*texts[:-1], None], "must be a text"),
-        (sp.csr_matrix((160, 5)), "reads texts|must be"),
+        (sp.csr_matrix((160, 5)), "reads texts"),
     ):
         with pytest.raises(TypeError, match=message):
             text_network(encoder).fit(X, Y)

@@ -54,6 +54,7 @@ def command(
         ),
     ] = "popularity,nearest-neighbors,xr-linear,ensemble",
     device: opt.Device = None,
+    encoder: opt.Encoder = None,
     report: Annotated[Path | None, typer.Option(help="Write an HTML page.")] = None,
     test_size: Annotated[
         float, typer.Option(help="Part set aside to measure on, if needed.", min=0.01, max=0.9)
@@ -81,7 +82,7 @@ def command(
     weights = parse_weights(field_weights)
     names = parse_models(models)
     settings = {"random_state": seed, "n_jobs": jobs}
-    made = make_models(names, device=device, **settings)  # before the data is read
+    made = make_models(names, device=device, encoder=encoder, **settings)  # before the data is read
     params = {
         "field_weights": weights,
         "vectorizer": tfidf or None,
@@ -136,7 +137,12 @@ def compare_models(
                 tagger.save(keep[name], overwrite=True)
             return report
 
-        own = rows if model is None else rows.with_model(model, f"{name}, as asked")
+        own = rows
+        if getattr(model, "reads_texts", False):
+            reading = {**settings, "model": model, "vectorizer": None}
+            own = Tagger(**reading).rows(plans(source, reading)[0])
+        elif model is not None:
+            own = rows.with_model(model, f"{name}, as asked")
         trial = run_trial(Tagger(**settings), own, source.test.texts, measured)
         note(f"{name}: trained in {trial.fit_seconds:.1f} s")
         entries.append(Entry(name, trial))

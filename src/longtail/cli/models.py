@@ -15,6 +15,7 @@ def named_model(
     *,
     memory_limit: Any = None,
     device: str | None = None,
+    encoder: str | None = None,
 ) -> Any:
     """Return what ``Tagger`` takes as its model: the name, or a model made for a device.
 
@@ -24,11 +25,13 @@ def named_model(
     from longtail.tagger import make_model
 
     if name == "auto":
-        if device is not None:
-            raise ValueError("--device goes with a model that is named, such as --model network")
+        for flag, value in (("--device", device), ("--encoder", encoder)):
+            if value is not None:
+                known = "--model text-network" if encoder else "--model network"
+                raise ValueError(f"{flag} goes with a model that is named, such as {known}")
         return name
-    made = make_model(name, seed, jobs, memory_limit, device=device)
-    return name if device is None else made
+    made = make_model(name, seed, jobs, memory_limit, device=device, encoder=encoder)
+    return name if device is None and encoder is None else made
 
 
 def parse_models(text: str) -> list[str]:
@@ -36,22 +39,25 @@ def parse_models(text: str) -> list[str]:
     return list(dict.fromkeys(name.strip() for name in text.split(",")))
 
 
-def make_models(names: list[str], *, device: str | None = None, **settings: Any) -> dict[str, Any]:
-    """Return unfitted models by name, None for ``auto``; those that can are trained on ``device``.
+def make_models(
+    names: list[str], *, device: str | None = None, encoder: str | None = None, **settings: Any
+) -> dict[str, Any]:
+    """Return unfitted models by name, None for ``auto``; those that can take ``device`` and
+    ``encoder``.
 
-    Raises ValueError, before any work, for an unknown name and for a device that none of them uses.
+    Raises ValueError, before any work, for an unknown name and for what none of them takes.
     """
     from longtail.tagger import MODELS, make_model
 
-    users = [name for name in names if name in MODELS and "device" in MODELS[name].takes]
-    made = {
-        name: None
-        if name == "auto"
-        else make_model(name, **settings, device=device if name in users else None)
-        for name in names
-    }
-    if device is not None and not users:
-        raise ValueError(f"--device: none of {', '.join(names)} is trained on one")
+    made: dict[str, Any] = {}
+    said = {"device": device, "encoder": encoder}
+    for name in names:
+        takes = MODELS[name].takes if name in MODELS else ()
+        own = {setting: value for setting, value in said.items() if setting in takes}
+        made[name] = None if name == "auto" else make_model(name, **settings, **own)
+    for setting, value in said.items():
+        if value is not None and not any(setting in MODELS[n].takes for n in names if n in MODELS):
+            raise ValueError(f"--{setting}: none of {', '.join(names)} takes one")
     return made
 
 

@@ -73,6 +73,14 @@ Device = Annotated[
         show_default=False,
     ),
 ]
+Encoder = Annotated[
+    str | None,
+    typer.Option(
+        help="What text-network reads texts with: the folder of a pretrained encoder, its name on "
+        "the Hugging Face hub, or average or convolution, which begin from nothing.",
+        show_default=False,
+    ),
+]
 Layout = Annotated[
     str | None,
     typer.Option(

@@ -22,10 +22,11 @@ class Search:
     seed: int = 0
     jobs: int | None = None
     device: str | None = None
+    encoder: str | None = None
     tfidf: dict[str, Any] = field(default_factory=dict)  # choices about the texts that are given
 
     def __post_init__(self) -> None:
-        make_models(self.models, device=self.device)
+        make_models(self.models, device=self.device, encoder=self.encoder)
 
     @property
     def params(self) -> dict[str, Any]:
@@ -40,9 +41,8 @@ class Search:
     def model(self, name: str) -> Any:
         """The model of a name, with its defaults."""
         names = [name, *self.models]
-        return make_models(names, random_state=self.seed, n_jobs=self.jobs, device=self.device)[
-            name
-        ]
+        how = {"device": self.device, "encoder": self.encoder}
+        return make_models(names, random_state=self.seed, n_jobs=self.jobs, **how)[name]
 
     def settings(self, plan: Any, most: int) -> Iterator[dict[str, Any]]:
         """Yield what ``train`` trains, the defaults of other models, then the rest at random."""
@@ -68,7 +68,8 @@ class Search:
 
         own = members(self.model(name))[0].get_params(deep=False)
         values = {p: _with_default(own[p], tried) for p, tried in MODELS[name].tries.items()}
-        if getattr(plan.vectorizer, "analyzer", None) == "word":
+        reads_texts = getattr(self.model(name), "reads_texts", False)
+        if not reads_texts and getattr(plan.vectorizer, "analyzer", None) == "word":
             terms = plan.vectorizer.get_params(deep=False)
             defaults = {"ngrams": terms["ngram_range"][1], "min_df": terms["min_df"]}
             given = {"ngrams": "ngram_range" in self.tfidf, "min_df": "min_df" in self.tfidf}
@@ -84,6 +85,7 @@ class Search:
         """Return the plan with a setting in place of its model and vectoriser."""
         from longtail.tagger.fitting import copied
         from longtail.tagger.named_models import members
+        from longtail.tagger.plain_texts import PlainTexts
 
         model, vectorizer = self.model(setting["model"]), copied(plan.vectorizer)
         own = {p: v for p, v in setting.items() if p not in ("model", *_TERMS)}
@@ -93,6 +95,8 @@ class Search:
             vectorizer.set_params(ngram_range=(plan.vectorizer.ngram_range[0], setting["ngrams"]))
         if "min_df" in setting:
             vectorizer.set_params(min_df=setting["min_df"])
+        if getattr(model, "reads_texts", False):
+            vectorizer = PlainTexts()
         return replace(plan, vectorizer=vectorizer, model=model, why=shown(setting))
 
     def given(self, plan: Any) -> dict[str, Any]:
@@ -101,6 +105,8 @@ class Search:
 
         words = getattr(plan.vectorizer, "analyzer", None) == "word"
         vectorizer = copied(plan.vectorizer) if words else self.tfidf or None
+        if getattr(plan.model, "reads_texts", False):
+            vectorizer = None
         return {"model": plan.model, "vectorizer": vectorizer}
 
 

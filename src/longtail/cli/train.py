@@ -28,11 +28,12 @@ def command(
     model: Annotated[
         str,
         typer.Option(
-            help="auto, xr-linear, one-vs-all, ensemble, network, mach, declare, nearest-neighbors "
-            "or popularity."
+            help="auto, xr-linear, one-vs-all, ensemble, network, text-network, mach, declare, "
+            "nearest-neighbors or popularity."
         ),
     ] = "auto",
     device: opt.Device = None,
+    encoder: opt.Encoder = None,
     test_size: Annotated[
         float,
         typer.Option(
@@ -102,7 +103,9 @@ def command(
     weights = parse_weights(field_weights)
     began = time.perf_counter()
     check_free(output, overwrite)
-    named = named_model(model, seed, jobs, memory_limit=memory_limit, device=device)
+    named = named_model(
+        model, seed, jobs, memory_limit=memory_limit, device=device, encoder=encoder
+    )
     if memory_limit is not None:
         from longtail.linear.memory import as_bytes
 

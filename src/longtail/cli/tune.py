@@ -38,6 +38,7 @@ def command(
         str, typer.Option("--models", "-m", help="Models to try, separated by commas.")
     ] = "xr-linear,one-vs-all,ensemble",
     device: opt.Device = None,
+    encoder: opt.Encoder = None,
     journal: Annotated[
         Path | None,
         typer.Option(help="File that keeps finished trials; an interrupted search goes on."),
@@ -65,7 +66,7 @@ def command(
     if output is not None:
         check_free(output, overwrite)
     names = parse_models(models)
-    search = Search(names, seed, jobs, device, tfidf)
+    search = Search(names, seed, jobs, device, encoder, tfidf)
     read_from = DataOptions(text_column, label_column, label_separator, delimiter, layout)
     source = read(data, read_from)
     refuse_for_features(tfidf, source)

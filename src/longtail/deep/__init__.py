@@ -12,11 +12,11 @@ and autograd takes that through the encoder.
                  convolution
     ◄──────────── training/: plan, schedule, trainer, validation, checkpoint, pruning ───────────►
 
-- An *encoder* is a ``torch.nn.Module`` that maps a batch to vectors (b, e). Nothing outside its file
-  knows the names of its weights.
+- An *encoder* is a ``torch.nn.Module`` that maps a batch to vectors (b, e). Nothing outside its
+  file knows the names of its weights.
 - An *output layer* owns its weights, their precision and the state of their optimiser. ``step(h,
   targets, objective, rate)`` goes through the labels in chunks, takes the gradient of h from the
-  weights before it changes them, and never holds (b, L) numbers; ``top(h, k)`` answers the same way.
+  weights before it changes them, and never holds (b, L) numbers; ``top(h, k)`` answers in chunks.
 - An *objective* is arithmetic on scores and targets: value, gradient, the bias to start from.
 - *training* knows these nouns and nothing of what they are. What is mined, shortlisted or added
   arrives as batches.

@@ -1,4 +1,4 @@
-"""Adam, and the arrays it changes: weights, their two moments, and what pruning has left of them."""
+"""Adam, and the arrays it changes: weights, their two moments, and what pruning has left."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def edges(count: int, width: int) -> list[int]:
 def in_order(
     pool: Executor | None, work: Callable[[slice], _Made], bounds: list[int]
 ) -> Iterator[_Made]:
-    """Yield what ``work`` makes of every piece, in their order; with a pool, some ahead at a time."""
+    """Yield what ``work`` makes of every piece, in order; with a pool, some ahead at a time."""
     parts = [slice(*edge) for edge in pairwise(bounds)]
     if pool is None:
         yield from map(work, parts)

@@ -32,6 +32,7 @@ TABLE = {
     "network": "longtail.deep:Network",
     "one-vs-all": "longtail.linear:OneVsAll",
     "online-rule": "longtail.decide:OnlineRule",
+    "plain-texts": "longtail.tagger:PlainTexts",
     "popularity": "longtail.baselines:Popularity",
     "richards-propensity": "longtail.propensity:RichardsPropensity",
     "ridge": "longtail.coded:Ridge",

@@ -12,6 +12,16 @@ from longtail.tagger.choose import Choice, choose
 from longtail.tagger.explanation import Explanation
 from longtail.tagger.given import GivenFeatures
 from longtail.tagger.named_models import MODELS, make_model
+from longtail.tagger.plain_texts import PlainTexts
 from longtail.tagger.tagger import Tagger
 
-__all__ = ["MODELS", "Choice", "Explanation", "GivenFeatures", "Tagger", "choose", "make_model"]
+__all__ = [
+    "MODELS",
+    "Choice",
+    "Explanation",
+    "GivenFeatures",
+    "PlainTexts",
+    "Tagger",
+    "choose",
+    "make_model",
+]

@@ -22,6 +22,7 @@ import scipy.sparse as sp
 from longtail._validation import as_features, check_same_rows
 from longtail.features.tfidf_params import check_texts
 from longtail.tagger.given import GivenFeatures
+from longtail.tagger.plain_texts import PlainTexts
 
 __all__ = ["Columns", "as_columns", "check_weights", "vectorize", "is_matrix", "joined", "rows_of"]
 
@@ -120,6 +121,8 @@ def joined(columns: Columns) -> list[str]:
 
 def vectorize(columns: Columns, vectorizer: Any, weights: Mapping[str, float] | None) -> Any:
     """Fits the vectoriser on these columns and returns their features (n, d)."""
+    if isinstance(vectorizer, PlainTexts):
+        return vectorizer.fit_transform(_weighed(columns, weights))
     if isinstance(columns, dict):
         whole = joined(columns)
         vectorizer.fit(whole) if hasattr(vectorizer, "fit") else vectorizer.fit_transform(whole)
@@ -129,13 +132,29 @@ def vectorize(columns: Columns, vectorizer: Any, weights: Mapping[str, float] | 
     return rows
 
 
-def rows_of(
-    columns: Columns, vectorizer: Any, weights: Mapping[str, float] | None
-) -> sp.csr_matrix:
-    """Features (n, d) of columns, by a fitted vectoriser; see the formula above."""
+def _weighed(columns: Columns, weights: Mapping[str, float] | None) -> list[str]:
+    """One text a row, of the fields whose weight is not 0: a model that reads texts has no other
+    use for weights.
+    """
+    if is_matrix(columns):
+        raise TypeError("this model reads texts, and got features")
+    if not isinstance(columns, dict):
+        return joined(columns)
+    used = {f: c for f, c in columns.items() if weights is None or weights.get(f, 0.0)}
+    if not used:
+        raise ValueError("no field of these texts has a weight above 0")
+    return joined(used)
+
+
+def rows_of(columns: Columns, vectorizer: Any, weights: Mapping[str, float] | None) -> Any:
+    """Features (n, d) of columns, by a fitted vectoriser; see the formula above. Texts, where the
+    model reads them itself.
+    """
     if is_matrix(columns) != isinstance(vectorizer, GivenFeatures):
         have, want = ("features", "texts") if is_matrix(columns) else ("texts", "features")
         raise TypeError(f"this tagger was fitted on {want}, and got {have}")
+    if isinstance(vectorizer, PlainTexts):
+        return vectorizer.transform(_weighed(columns, weights))
     if not isinstance(columns, dict):
         rows = vectorizer.transform(columns)
         return rows if isinstance(rows, sp.csr_matrix) else sp.csr_matrix(rows)

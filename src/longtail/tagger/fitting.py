@@ -17,6 +17,7 @@ from longtail._validation import as_labels
 from longtail.data import Vocabulary
 from longtail.data.label_lists import is_label_matrix, label_lists
 from longtail.data.row_filter import RowFilter
+from longtail.data.text_rows import TextRows
 from longtail.tagger.given import GivenFeatures
 
 __all__ = [
@@ -132,12 +133,16 @@ def unnamed(labels: Any) -> TypeError:
 
 def label_rows(
     vectorizer: Any, texts: Sequence[str] | None, n_labels: int
-) -> tuple[sp.csr_matrix, sp.csr_matrix]:
+) -> tuple[Any, sp.csr_matrix]:
     """A further row for every label whose text has a known word, with that label alone."""
     if texts is None or isinstance(vectorizer, GivenFeatures):
         return sp.csr_matrix((0, 0)), sp.csr_matrix((0, n_labels))
-    rows = sp.csr_matrix(vectorizer.transform(texts))
-    used = np.flatnonzero(np.diff(rows.indptr))
+    rows: Any = vectorizer.transform(texts)
+    if isinstance(rows, TextRows):
+        used = np.flatnonzero([bool(text.strip()) for text in texts])
+    else:
+        rows = sp.csr_matrix(rows)
+        used = np.flatnonzero(np.diff(rows.indptr))
     own = sp.csr_matrix(
         (np.ones(len(used), np.float32), used, np.arange(len(used) + 1)),
         shape=(len(used), n_labels),
@@ -158,7 +163,8 @@ def fit_ranker(
     Models that can keep what they have finished in the folder ``part`` of the checkpoint.
     """
     if extra[0].shape[0]:
-        X, Y = sp.vstack([X, extra[0]]).tocsr(), sp.vstack([Y, extra[1]]).tocsr()
+        X = TextRows(X + extra[0]) if isinstance(X, TextRows) else sp.vstack([X, extra[0]]).tocsr()
+        Y = sp.vstack([Y, extra[1]]).tocsr()
     if checkpoint is None or "checkpoint" not in inspect.signature(model.fit).parameters:
         return model.fit(X, Y)
     return model.fit(X, Y, checkpoint=Path(checkpoint) / part)

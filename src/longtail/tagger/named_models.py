@@ -19,6 +19,7 @@ from longtail.deep import Network
 from longtail.ensemble import Ensemble
 from longtail.exceptions import MissingDependencyError
 from longtail.linear import OneVsAll, XRLinear
+from longtail.text import TextNetwork
 
 __all__ = ["MODELS", "NamedModel", "Settings", "make_model", "members"]
 
@@ -33,6 +34,7 @@ class Settings:
     n_jobs: int | None = None
     memory_limit: Limit = None
     device: str | None = None
+    encoder: str | None = None
 
     def said(self) -> list[str]:
         """The settings that not every model takes, as far as they were given."""
@@ -102,6 +104,15 @@ def _coded(cls: Any, estimator: Callable[[Any], Any]) -> Callable[[Settings], An
     return make
 
 
+def _text_network(settings: Settings) -> TextNetwork:
+    return TextNetwork(
+        encoder=settings.encoder or "average",
+        device=settings.device or "auto",
+        random_state=settings.random_state,
+        n_jobs=settings.n_jobs,
+    )
+
+
 _LINEAR = {"C": (1.0, 2.0, 4.0)}
 
 #: Models by name, in the order in which help and messages list them.
@@ -114,6 +125,12 @@ MODELS: dict[str, NamedModel] = {
         takes=("device",),
         needs=("torch", "deep"),
         tries={"hidden": (128, 512), "learning_rate": (5e-3, 2e-2), "dropout": (0.0, 0.5)},
+    ),
+    "text-network": NamedModel(
+        _text_network,
+        takes=("device", "encoder"),
+        needs=("torch", "text"),
+        tries={"epochs": (5, 20), "dropout": (0.0, 0.3)},
     ),
     "mach": NamedModel(
         _coded(MACH, bucket_estimator), takes=("device",), tries={"n_repetitions": (8, 32)}
@@ -138,6 +155,7 @@ def make_model(
     memory_limit: Limit = None,
     *,
     device: str | None = None,
+    encoder: str | None = None,
 ) -> Any:
     """Return the unfitted model of a name in ``MODELS``.
 
@@ -150,7 +168,7 @@ def make_model(
     """
     if name not in MODELS:
         raise ValueError(f"unknown model {name!r}: use auto, {', '.join(MODELS)}")
-    named, settings = MODELS[name], Settings(random_state, n_jobs, memory_limit, device)
+    named, settings = MODELS[name], Settings(random_state, n_jobs, memory_limit, device, encoder)
     for setting in settings.said():
         if setting not in named.takes:
             takers = [other for other, entry in MODELS.items() if setting in entry.takes]

@@ -35,6 +35,7 @@ from longtail.tagger.held_out import Curve, learn_from_held_out
 from longtail.tagger.measuring import lean_curve, report_on
 from longtail.tagger.named_models import make_model
 from longtail.tagger.names import find_label
+from longtail.tagger.plain_texts import PlainTexts
 from longtail.tagger.saving import check_savable, restore, to_state
 from longtail.tagger.seen import row_keys
 from longtail.tagger.truth import Truth, as_truth
@@ -241,6 +242,12 @@ class Tagger(Answering):
         else:
             why = f"{type(model).__name__}, as asked, over {chosen.over}"
             model = copied(model)
+        if getattr(model, "reads_texts", False):
+            if given or self.vectorizer is not None:
+                what = "features" if given else "vectorizer"
+                raise TypeError(f"{type(model).__name__} reads texts: give it texts, no {what}")
+            over = f"the texts themselves ({len(texts):,})"
+            return PlainTexts(), model, f"{type(model).__name__}, over {over}", over
         if not hasattr(model, "predict_topk"):
             raise TypeError(f"model must be a ranker such as XRLinear(), got {self.model!r}")
         if not (self.rule is None or hasattr(self.rule, "select")):

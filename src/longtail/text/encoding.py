@@ -55,7 +55,7 @@ def _has_gpu(device: str) -> bool:
 
 
 def blocks(tokens: Tokens, most: int) -> Iterator[np.ndarray]:
-    """Yield row numbers of texts to encode together: at most ``most`` padded tokens, or one text."""
+    """Yield numbers of texts to encode together: at most ``most`` padded tokens, or one text."""
     lengths = np.maximum(tokens.lengths, 1)
     order = np.argsort(-lengths, kind="stable")
     begin = 0

@@ -37,7 +37,7 @@ def _can_export() -> bool:
 
 
 def exported(state: EncoderState) -> np.ndarray:
-    """Return the encoder as the bytes of an ONNX file, (uint8), with inputs ``ids`` (b, t) int64 and
+    """Return the encoder as the bytes of an ONNX file (uint8), with inputs ``ids`` (b, t) int64 and
     ``mask`` (b, t) bool, and the output ``vectors`` (b, e) float32.
     """
     for name in ("torch", "onnx"):

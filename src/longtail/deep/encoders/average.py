@@ -1,7 +1,7 @@
 """``Average``: weighted means of word embeddings and a residual block, for short texts.
 
-The encoder of Astec (Dahiya et al. 2021, "DeepXML", section 4): ``z = relu(sum_t w_t e_t)`` over the
-tokens of a text, with tf-idf weights of unit length, then ``z + relu(R z + r)``.
+The encoder of Astec (Dahiya et al. 2021, "DeepXML"): ``z = relu(sum_t w_t e_t)`` over the tokens of
+a text, with tf-idf weights of unit length, then ``z + relu(R z + r)``.
 """
 
 from __future__ import annotations

@@ -22,8 +22,8 @@ class Transformer(nn.Module):
     """A pretrained encoder: the mean of the last layer over the tokens of a text ("mean"), or the
     vector of the first token ("first").
 
-    ``frozen_layers`` of the lowest layers, and the embeddings with them, are not trained; -1 freezes
-    everything. ``gradient_checkpointing`` keeps less for the backward pass and computes it again.
+    ``frozen_layers`` of the lowest layers, and the embeddings with them, are not trained; with -1
+    nothing is. ``gradient_checkpointing`` keeps less for the backward pass and computes it again.
     """
 
     kind = "transformer"

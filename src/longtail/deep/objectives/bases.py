@@ -16,7 +16,7 @@ __all__ = ["BASES", "Base", "sigmoid"]
 
 
 def sigmoid(z: Tensor) -> Tensor:
-    """Return ``1 / (1 + e^-z)``. torch's own rounds the ends of what each thread gets differently."""
+    """Return ``1 / (1 + e^-z)``. torch's own rounds the ends of each thread's part differently."""
     return 1 / (1 + torch.exp(-z))
 
 

@@ -84,6 +84,7 @@ class Bound(ABC):
 
     def settle(self, parts: Iterable[torch.Tensor]) -> None:
         """Put together what ``look`` returned, in the order of chunks."""
+        raise RuntimeError(f"{type(self).__name__} needs no first look")
 
     @abstractmethod
     def gradient(self, products: torch.Tensor, bias: torch.Tensor, part: slice) -> torch.Tensor:

@@ -19,7 +19,7 @@ __all__ = ["Softmax"]
 
 @dataclass(frozen=True)
 class Softmax(Objective):
-    """``sum_j w_j (log sum_i e^{z_i} - z_j)``, where ``w = y / sum(y)`` for complete labels (PAL-N);
+    """``sum_j w_j (log sum_i e^{z_i} - z_j)``, with ``w = y / sum(y)`` for complete labels (PAL-N);
     ``correction`` ("pal", "pal-n", "pol") and ``propensity`` (L,) for labels of which some are
     missing.
     """

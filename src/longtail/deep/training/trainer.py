@@ -65,8 +65,8 @@ class Trainer:
     best epoch.
 
     ``validate(encode, output)`` returns what early stopping watches; ``checkpoint`` is a folder
-    that was opened for this training; ``after_epoch(epoch, seconds)`` may look at the model, and the
-    time it takes is not counted.
+    that was opened for this training; ``after_epoch(epoch, seconds)`` may look at the model, and
+    the time it takes is not counted.
     """
 
     encoder: nn.Module
