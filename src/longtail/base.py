@@ -180,7 +180,7 @@ class Ranker(Estimator):
     Subclasses implement ``_fit(X, Y, **options)`` and ``_predict_topk(X, k)``, whose arguments are
     canonical (see ``longtail._validation``) and 1 <= k <= ``n_labels_``; ``_fit`` sets its
     attributes last, so that an interrupted ``fit`` leaves the estimator as it was. A subclass whose
-    ``fit`` takes options passes them on to this one. ``_predict_allowed`` is the search under a
+    ``fit`` takes options passes them on to ``_learn``. ``_predict_allowed`` is the search under a
     label filter; one that looks inside the model is quicker than the one here. ``_rows`` is the
     door for inputs: features here, texts for the rankers of ``longtail.text``.
 
@@ -192,12 +192,16 @@ class Ranker(Estimator):
     n_labels_: int
     label_names_: Vocabulary | None = None
 
-    def fit(self: SomeRanker, X: Any, Y: Any, **options: Any) -> SomeRanker:
+    def fit(self: SomeRanker, X: Any, Y: Any) -> SomeRanker:
         """Learns from features ``X`` (n, d) and labels ``Y`` (n, L).
 
         ``X`` may be any SciPy sparse matrix, array or data frame; ``Y`` an indicator matrix of any
         of these kinds, or one list of label ids per row.
         """
+        return self._learn(X, Y)
+
+    def _learn(self: SomeRanker, X: Any, Y: Any, **options: Any) -> SomeRanker:
+        """``fit``: bring the data into canonical form, and hand it to ``_fit`` with the options."""
         X = self._rows(X, fitted=False)
         Y = as_labels(Y, n_rows=X.shape[0])
         if X.shape[0] == 0:
@@ -311,7 +315,7 @@ class Ranker(Estimator):
         Y.resize(len(top), width)
         return float(chosen.multiply(Y).sum() / (len(top) * k))
 
-    def _fit(self, X: Any, Y: Any, **options: Any) -> None:
+    def _fit(self, X: Any, Y: Any, *args: Any, **options: Any) -> None:
         raise NotImplementedError
 
     def _predict_topk(self, X: Any, k: int) -> TopK:

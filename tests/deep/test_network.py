@@ -133,7 +133,7 @@ def test_pruning_is_exact_and_final(data: Any) -> None:
         assert left == 3000
 
 
-@pytest.mark.parametrize("loss", ["sigmoid", "squared_hinge", "hinge", "softmax"])
+@pytest.mark.parametrize("loss", ["sigmoid", "squared_hinge", "softmax"])
 def test_training_under_missing_labels(data: Any, loss: str) -> None:
     X, Y = data.train.X, data.train.Y
     popular = lt.Popularity().fit(X, Y).score(data.test.X, data.test.Y)

@@ -53,7 +53,7 @@ def make_models(
     said = {"device": device, "encoder": encoder}
     for name in names:
         takes = MODELS[name].takes if name in MODELS else ()
-        own = {setting: value for setting, value in said.items() if setting in takes}
+        own: Any = {setting: value for setting, value in said.items() if setting in takes}
         made[name] = None if name == "auto" else make_model(name, **settings, **own)
     for setting, value in said.items():
         if value is not None and not any(setting in MODELS[n].takes for n in names if n in MODELS):

@@ -116,7 +116,7 @@ class MACH(GrowingBuckets, ProbabilityRanker):
         ``repetitions``: the numbers of those to train; None for all. A model with some of them
         answers with what it has. ``code``: a fitted ``HashCode`` to use, such as an injective one.
         """
-        return super().fit(X, Y, repetitions=repetitions, code=code)
+        return self._learn(X, Y, repetitions=repetitions, code=code)
 
     def _fit(
         self, X: Any, Y: Any, *, repetitions: Iterable[int] | None = None, code: Any = None

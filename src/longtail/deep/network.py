@@ -139,7 +139,7 @@ class Network(ProbabilityRanker):
         ``after_epoch(epoch, seconds, network)`` is called with the network as it is after every
         epoch, for curves; the time it takes is not counted.
         """
-        return super().fit(X, Y, after_epoch=after_epoch)
+        return self._learn(X, Y, after_epoch=after_epoch)
 
     def _fit(self, X: Any, Y: Any, *, after_epoch: Hook | None = None) -> None:
         loss = self.loss
@@ -196,7 +196,7 @@ class Network(ProbabilityRanker):
         *,
         after_epoch: Hook | None = None,
         start: tuple[np.ndarray, ...] | None = None,
-        epochs: int | None = None,
+        epochs: int = 1,
     ) -> None:
         """Learn from canonical rows; from the arrays ``start`` on, where given."""
         as_k(self.hidden, "hidden")

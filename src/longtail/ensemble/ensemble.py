@@ -67,7 +67,7 @@ class Ensemble(ProbabilityRanker):
         folder of its own; a training that was cut short, called again with the same folder, data
         and parameters, goes on from there.
         """
-        return super().fit(X, Y, checkpoint=checkpoint)
+        return self._learn(X, Y, checkpoint=checkpoint)
 
     def _fit(self, X: Any, Y: Any, *, checkpoint: str | os.PathLike[str] | None = None) -> None:
         self._check_params()

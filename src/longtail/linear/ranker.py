@@ -103,7 +103,7 @@ class LinearRanker(Growing, Explaining, ProbabilityRanker):
                 raise ValueError(
                     f"sample_weight must be one number per row, got shape {row_weight.shape}"
                 )
-        super().fit(X, Y, row_weight=row_weight, **options)
+        self._learn(X, Y, row_weight=row_weight, **options)
         self.kept_rows_ = (
             None if keep_rows is None else draw_rows(X, Y, keep_rows, self.random_state)
         )

@@ -176,7 +176,7 @@ class TextNetwork(TextRanker):
         ``checkpoint``: a folder; training saves itself there after every epoch, and goes on from
         there when it is started again with the same data and parameters.
         """
-        return super().fit(X, Y, checkpoint=checkpoint)
+        return self._learn(X, Y, checkpoint=checkpoint)
 
     def _fit(self, X: Any, Y: Any, *, checkpoint: str | os.PathLike[str] | None = None) -> None:
         if self.loss not in LOSSES:
@@ -240,7 +240,7 @@ class TextNetwork(TextRanker):
         *,
         checkpoint: str | os.PathLike[str] | None = None,
         start: TextNetwork | None = None,
-        epochs: int | None = None,
+        epochs: int = 1,
     ) -> None:
         """Learn from canonical rows; from a fitted model ``start`` on, where given."""
         try:

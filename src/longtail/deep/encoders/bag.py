@@ -20,7 +20,7 @@ _FEATURES = 2048
 
 def drawn_weights(rng: np.random.Generator, d: int, h: int, spread: float) -> np.ndarray:
     """Return first weights (d, h), drawn by NumPy: the same on every device."""
-    return rng.standard_normal((d, h), np.float32) * np.float32(spread)
+    return np.asarray(rng.standard_normal((d, h), np.float32) * np.float32(spread))
 
 
 class Bag(nn.Module):

@@ -137,10 +137,10 @@ class Transformer(nn.Module):
 
 def _layers(model: nn.Module) -> list[nn.Module]:
     """Return the layers of an encoder, lowest first: its longest list of modules."""
-    lists = [m for m in model.modules() if isinstance(m, nn.ModuleList)]
+    lists = [list(m) for m in model.modules() if isinstance(m, nn.ModuleList)]
     if not lists:
         raise ValueError("the layers of this encoder cannot be told apart: use frozen_layers=-1")
-    return list(max(lists, key=len))
+    return max(lists, key=len)
 
 
 def _plain(model: Any) -> Any:

@@ -22,7 +22,7 @@ class SquaredError(Objective):
     link: ClassVar[str] = "identity"
 
     def start_bias(self, targets: Any) -> np.ndarray:
-        return np.asarray(targets, np.float64).mean(axis=0).astype(np.float32)
+        return np.asarray(np.asarray(targets, np.float64).mean(axis=0), np.float32)
 
     def rows(self, targets: Any, device: torch.device, epoch: int) -> DenseRows:
         return DenseRows(targets, device)

@@ -35,7 +35,7 @@ class Softmax(Objective):
 
     def start_bias(self, targets: Any) -> np.ndarray:
         counts = np.asarray(targets.sum(axis=0), dtype=np.float64).ravel()
-        return np.log((counts + 0.5) / (targets.shape[0] + 1)).astype(np.float32)
+        return np.asarray(np.log((counts + 0.5) / (targets.shape[0] + 1)), np.float32)
 
     def rows(self, targets: Any, device: torch.device, epoch: int) -> LabelRows:
         made = weighted(targets, self.correction, self.propensity, [self.seed, 5, epoch])

@@ -1,0 +1,97 @@
+"""A text model inside ``Tagger``, MACH, DECLARE, and on the command line."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from text_cases import text_network, worded
+
+import longtail as lt
+
+
+def named(data: Any) -> tuple[list[str], list[list[str]]]:
+    texts, Y = data
+    rows = np.split(Y.indices, Y.indptr[1:-1])
+    return texts, [[f"label {j}" for j in row] for row in rows]
+
+
+def test_a_tagger_hands_texts_to_models_that_read_them(encoder: Path, data: Any, tmp_path: Path):
+    texts, labels = named(data)
+    tagger = lt.Tagger(model=text_network(encoder), calibrate=False).fit(texts, labels)
+    assert "over the texts themselves" in tagger.choice_
+    others, truth = named(worded(seed=1))
+    assert tagger.score(others, truth) > 0.5
+    tagger.save(tmp_path / "tagger")
+    loaded = lt.load(tmp_path / "tagger")
+    assert loaded.predict(others, k=3) == tagger.predict(others, k=3)
+    fields = {"title": texts, "body": ["" for _ in texts]}
+    two = lt.Tagger(model=text_network(encoder, epochs=2), calibrate=False).fit(fields, labels)
+    assert len(two.predict([{"title": texts[0], "body": ""}], k=2)[0]) == 2
+
+
+def test_probabilities_and_label_texts(data: Any) -> None:
+    texts, labels = named(data)
+    names = sorted({name for row in labels for name in row})
+    own = [f"word{4 * i} word{4 * i + 1}" for i in range(len(names))]
+    model = text_network("average", learning_rate=1e-2, epochs=6)
+    tagger = lt.Tagger(model=model, learn_label_texts=True).fit(
+        texts, labels, label_names=names, label_texts=own
+    )
+    proba = [score for answers in tagger.predict(texts[:20], k=3) for _, score in answers]
+    assert tagger.has_probabilities and min(proba) >= 0 and max(proba) <= 1
+
+
+def test_what_does_not_go_together(encoder: Path, data: Any) -> None:
+    texts, labels = named(data)
+    with pytest.raises(TypeError, match="reads texts"):
+        lt.Tagger(model=text_network(encoder), vectorizer=lt.Tfidf()).fit(texts, labels)
+    with pytest.raises(TypeError, match="reads texts"):
+        lt.Tagger(model=text_network(encoder)).fit(np.ones((160, 3)), labels)
+
+
+@pytest.mark.parametrize("coded", ["MACH", "DECLARE"])
+def test_codes_over_text_networks(coded: str, data: Any, tmp_path: Path) -> None:
+    texts, Y = data
+    estimator = text_network("average", learning_rate=1e-2)
+    if coded == "MACH":
+        model: Any = lt.MACH(n_buckets=6, n_repetitions=3, estimator=estimator)
+    else:
+        model = lt.DECLARE(n_components=6, estimator=estimator)
+    model.fit(texts, Y)
+    assert model.reads_texts and model.score(*worded(seed=1)) > 0.3
+    model.save(tmp_path / "model")
+    assert lt.load(tmp_path / "model").predict_topk(texts[:9]) == model.predict_topk(texts[:9])
+    with pytest.raises(TypeError, match="reads texts"):
+        model.predict_topk(np.ones((2, 3)))
+
+
+def test_the_command_line_trains_one(encoder: Path, data: Any, tmp_path: Path) -> None:
+    texts, labels = named(data)
+    rows = [{"text": t, "labels": row} for t, row in zip(texts, labels, strict=True)]
+    source = tmp_path / "data.jsonl"
+    source.write_text("\n".join(json.dumps(row) for row in rows), encoding="utf-8")
+    path = os.pathsep.join(p for p in sys.path if p)
+
+    def run(*arguments: Any) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "longtail", *map(str, arguments)],
+            env={**os.environ, "PYTHONPATH": path},
+            capture_output=True,
+            text=True,
+        )
+
+    how = ("--model", "text-network", "--device", "cpu", "--no-calibrate", "--no-refit", "--json")
+    done = run("train", source, "-o", tmp_path / "model", *how, "--encoder", encoder, "-j", 1)
+    assert done.returncode == 0, done.stderr
+    assert "TextNetwork" in json.loads(done.stdout)["choice"]
+    model = lt.load(tmp_path / "model").model_
+    assert model.encoder_.kind == "transformer"
+    refused = run("train", source, "-o", tmp_path / "x", "--model", "xr-linear", "--encoder", "a")
+    assert refused.returncode == 2 and "takes no encoder" in refused.stderr
