@@ -18,8 +18,6 @@ namespace lt {
 
 namespace {
 
-constexpr int kLanes = 16;
-
 struct FreeDeleter {
   void operator()(void* p) const { std::free(p); }
 };

@@ -7,7 +7,6 @@ namespace lt {
 
 namespace {
 
-constexpr int kLanes = 16;
 constexpr int kMaxBisections = 40;  // equal weights can keep the counts apart for good
 
 struct Bracket {
