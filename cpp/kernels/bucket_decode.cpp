@@ -65,7 +65,7 @@ struct DecodeWorker {
   std::vector<uint16_t> counts;  // (L), zero between queries
   std::vector<float> sums;       // (L), zero between queries; only for partial scores
   std::vector<int32_t> touched;  // labels whose count is not zero
-  std::vector<BestLabels> best;        // one per query of a task
+  std::vector<BestLabels> best;  // one per query of a task
   std::vector<Lane> lanes;       // (R * B) values of 16 queries
   std::vector<uint16_t> hits;    // (kScanBlock)
   std::vector<Steps> steps;      // (R * B) rounded values of 64 queries
@@ -86,7 +86,8 @@ class Decoder {
         B_(code.n_buckets),
         kernels_(LT_DISPATCH(bucket_kernels)) {}
 
-  void run(const MatrixView<const float>& scores, int64_t begin, int64_t end, DecodeWorker& w, int32_t* ids, float* out) {
+  void run(const MatrixView<const float>& scores, int64_t begin, int64_t end, DecodeWorker& w, int32_t* ids,
+           float* out) {
     w.values.resize((end - begin) * R_ * B_);
     w.counts.resize(code_.n_labels);
     w.middle.resize(R_);
@@ -173,7 +174,8 @@ class Decoder {
   const int32_t* end(int64_t r, int64_t bucket) const { return begin(r, bucket + 1); }
 
   // Labels in the `top` best buckets of at least `least` repetitions, or of fewer where that names less than k.
-  void candidates(const float* values, int64_t top, int64_t least, bool partial, DecodeWorker& w, BestLabels& best) const {
+  void candidates(const float* values, int64_t top, int64_t least, bool partial, DecodeWorker& w,
+                  BestLabels& best) const {
     top = std::min(top, B_);
     w.touched.clear();
     if (partial) w.sums.resize(code_.n_labels);
