@@ -14,7 +14,7 @@
 
 namespace lt {
 
-constexpr int kLanes = 16;
+constexpr int kBlockLabels = 16;  // solved side by side
 
 enum class Loss : int32_t { squared_hinge = 0, hinge = 1, logistic = 2, huber_hinge = 3 };
 
