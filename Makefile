@@ -1,8 +1,16 @@
 # `make` lists the targets. Everything is installed into .venv; nothing outside the repository is touched.
+#
+# .venv is filled in layers, each when a target first asks for it:
+#
+#   demo    the package, what `longtail demo` needs, and the tools that build the native core
+#   test    every extra, pytest, and the peers that results are compared with
+#   dev     linters, the type checker, documentation, packaging
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
-DEPS := .venv/.deps
+DEMO := .venv/.demo
+TEST := .venv/.test
+DEV := .venv/.dev
 NATIVE := build/dev/.native
 CPP := $(shell find cpp -name '*.cpp' -o -name '*.h')
 FORMATTED_CPP := $(CPP) $(shell find tests -name '*.cpp' -o -name '*.h')
@@ -14,10 +22,11 @@ PREFIX_PATH := PATH="$(CURDIR)/$(BIN):$$PATH"
 help:  ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
 
-setup: $(NATIVE)  ## create .venv with every extra and build the native core (nothing if up to date)
+setup: $(DEV) $(NATIVE)  ## create .venv with all layers and build the native core (nothing if up to date)
 
 # The package is installed as a link to src/ (metadata and scripts, no compiled code) ...
-$(DEPS): pyproject.toml constraints.txt
+LINK := $(PIP) install -c constraints.txt --config-settings=wheel.cmake=false --config-settings=editable.mode=inplace -e
+$(DEMO): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { \
 	  echo "Longtail needs Python 3.10 or newer; choose one with: make setup PYTHON=python3.12" >&2; exit 1; }
 	@$(BIN)/python -m pip --version > /dev/null 2>&1 || { \
@@ -25,29 +34,40 @@ $(DEPS): pyproject.toml constraints.txt
 	  rm -rf .venv; \
 	  echo "$(PYTHON) cannot create a virtual environment. On Debian and Ubuntu: apt install python3-venv." >&2; \
 	  echo "Another interpreter can be chosen with: make setup PYTHON=/path/to/python3" >&2; exit 1; }
-	@echo "Installing packages into .venv (minutes the first time)"
+	@echo "Installing packages into .venv"
 	@$(PIP) install -c constraints.txt scikit-build-core nanobind cmake ninja
-	@$(PIP) install -c constraints.txt --no-build-isolation \
-	  --config-settings=wheel.cmake=false --config-settings=editable.mode=inplace -e '.[dev]'
+	@$(LINK) '.[icd10cm,serve]' --no-build-isolation
+	@touch $@
+
+# Peers that come as sources only are built in an environment of their own, as their authors expect.
+$(TEST): $(DEMO)
+	@echo "Installing packages for the tests (a few minutes, most of it torch)"
+	@$(LINK) '.[test]' --no-build-isolation
+	@PIP_CONSTRAINT=constraints.txt $(LINK) '.[peers]'
+	@touch $@
+
+$(DEV): $(TEST)
+	@echo "Installing tools for development"
+	@$(LINK) '.[dev]' --no-build-isolation
 	@touch $@
 
 # ... and the compiled core is built beside the Python sources, incrementally. The folders are named too, so that a
 # removed file is noticed.
-$(NATIVE): $(DEPS) CMakeLists.txt cpp/kernels cpp/bindings $(CPP)
+$(NATIVE): $(DEMO) CMakeLists.txt cpp/kernels cpp/bindings $(CPP)
 	@command -v "$${CXX:-c++}" > /dev/null || command -v g++ > /dev/null || command -v clang++ > /dev/null || { \
 	  echo "No C++ compiler found. On Debian and Ubuntu: apt install g++. On macOS: xcode-select --install." >&2; exit 1; }
 	@$(BIN)/python -c 'import os, sys, sysconfig as s; sys.exit(not os.path.exists(s.get_path("include") + "/Python.h"))' || { \
 	  echo "The headers of $(PYTHON) are missing. On Debian and Ubuntu: apt install python3-dev." >&2; exit 1; }
-	@echo "Building the native core"
+	@echo "Building the native core (a minute on two processors)"
 	@$(PREFIX_PATH) cmake -S . -B build/dev -G Ninja -DLONGTAIL_INPLACE=ON \
 	  -DPython_EXECUTABLE="$(CURDIR)/$(BIN)/python" > /dev/null
 	@$(PREFIX_PATH) cmake --build build/dev -- --quiet
 	@touch $@
 
-demo: setup  ## compare three models on 47,000 labels, write the report, start the page
+demo: $(NATIVE)  ## compare three models on 47,000 labels, write the report, start the page
 	@$(BIN)/longtail demo --output build/demo
 
-test: setup  ## run the tests, the examples in docstrings, README and docs included
+test: $(TEST) $(NATIVE)  ## run the tests, the examples in docstrings, README and docs included
 	$(BIN)/python -m pytest $(ARGS)
 
 check: setup  ## lint, types, formatting, import rules
@@ -97,8 +117,14 @@ tsan:  ## run the threaded kernels under the thread sanitizer (no Python; minute
 fuzz:  ## fuzz the text reader for ten minutes (needs clang); another time: tests/fuzz/run.sh SECONDS
 	@tests/fuzz/run.sh
 
-dist: setup  ## build the source distribution, and from it a wheel for this machine, into dist/
+# On Linux the wheel is also marked with the oldest C library that it runs with (manylinux_2_28 and the like).
+dist: $(DEV)  ## build the source distribution, and from it a wheel for machines like this one, into dist/
+	@rm -rf dist
 	@$(PREFIX_PATH) python -m build --no-isolation
+	@for wheel in dist/*-linux_*.whl; do \
+	  ! [ -e "$$wheel" ] || { $(PREFIX_PATH) auditwheel repair --wheel-dir dist "$$wheel" && rm "$$wheel"; }; \
+	done
+	@ls dist
 
 clean:  ## remove everything that was built, .venv included
 	rm -rf .venv build dist docs/_build src/longtail/_core*.so .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -7,6 +7,7 @@ that only the reader has, is marked ``<!-- skip: next -->``. A page runs in an e
 from __future__ import annotations
 
 import os
+import signal
 import tempfile
 from doctest import ELLIPSIS, NORMALIZE_WHITESPACE
 from typing import Any
@@ -15,6 +16,11 @@ from sybil import Sybil
 from sybil.document import PythonDocStringDocument
 from sybil.parsers.markdown import PythonCodeBlockParser, SkipParser
 from sybil.parsers.rest import DocTestParser
+
+# What a script starts in the background, `nohup make test &` for one, ignores Ctrl-C, and so does
+# every process that it starts. Tests of interruption send it to themselves and to others.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 FLAGS = ELLIPSIS | NORMALIZE_WHITESPACE
 
@@ -28,6 +34,12 @@ def enter_empty_folder(namespace: dict[str, Any]) -> None:
 def leave_folder(namespace: dict[str, Any]) -> None:
     os.chdir(namespace["_before"])
     namespace["_folder"].cleanup()
+    forget(namespace)
+
+
+def forget(namespace: dict[str, Any]) -> None:
+    """Lets go of the models of a page: once torch is loaded, what pytest holds is never freed."""
+    namespace.clear()
 
 
 pages = Sybil(
@@ -39,6 +51,7 @@ pages = Sybil(
 docstrings = Sybil(
     parsers=[DocTestParser(optionflags=FLAGS)],
     patterns=["src/longtail/*.py", "src/longtail/**/*.py"],
+    teardown=forget,
     document_types={".py": PythonDocStringDocument},
 )
 

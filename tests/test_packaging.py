@@ -48,7 +48,7 @@ def test_setup_installs_every_extra() -> None:
 
 
 def test_all_is_everything_a_user_may_want() -> None:
-    assert within("all") == set(extras()) - {"test", "docs", "dev"}
+    assert within("all") == set(extras()) - {"test", "peers", "docs", "dev"}
 
 
 def test_everything_required_is_pinned() -> None:

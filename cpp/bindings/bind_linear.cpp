@@ -182,11 +182,11 @@ class LayerArrays {
     layer.entry_ptr = keep<uint32_t>(arrays, "entry_ptr", n_entry_ptr);
     layer.child = keep<uint16_t>(arrays, "child", n_child);
     if (arrays.contains("value_int8")) {
-      layer.precision = Precision::int8;
+      layer.precision = WeightType::int8;
       layer.value_int8 = keep<int8_t>(arrays, "value_int8", n_value);
       layer.step = keep<float>(arrays, "step", n_step);
     } else if (arrays.contains("value_bf16")) {
-      layer.precision = Precision::bf16;
+      layer.precision = WeightType::bf16;
       layer.value_bf16 = keep<uint16_t>(arrays, "value_bf16", n_value);
     } else {
       layer.value = keep<float>(arrays, "value", n_value);
@@ -199,7 +199,7 @@ class LayerArrays {
     require(n_parent_chunks >= 1 && n_chunk_children == n_shift + 1 && n_feature_ptr == n_shift + 1 &&
                 n_base == n_shift + 1 && n_bucket_ptr == n_shift + 1 && n_child == n_value,
             "damaged search layer: array lengths");
-    require(layer.precision != Precision::int8 || n_step == n_bias, "damaged search layer: one step per child");
+    require(layer.precision != WeightType::int8 || n_step == n_bias, "damaged search layer: one step per child");
     check_layer(layer, n_features_total, n_entry_ptr, n_child, n_buckets, n_threads);
     return layer;
   }
@@ -222,7 +222,7 @@ class LayerArrays {
 nb::tuple layer_weights_py(nb::dict arrays, int64_t n_features) {
   LayerArrays kept;
   const ChunkLayerView layer = kept.read(arrays, n_features, 1);
-  require(layer.precision == Precision::f32, "weights by child are those of a layer of floats");
+  require(layer.precision == WeightType::f32, "weights by child are those of a layer of floats");
   ChildWeights found;
   {
     nb::gil_scoped_release nogil;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "kernels/counter_random.h"
+
 namespace lt {
 
 namespace {
@@ -10,20 +12,13 @@ namespace {
 // Resamples that share one pass over the terms: the pass is bound by memory, the accumulators stay in cache.
 constexpr int64_t kGroup = 8;
 
-// SplitMix64 (Steele, Lea and Flood, 2014): the finaliser turns a counter into independent-looking bits.
-uint64_t mix(uint64_t z) {
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-  return z ^ (z >> 31);
-}
-
 }  // namespace
 
 void resample_counts(int64_t n, uint64_t seed, int64_t b, uint16_t* counts) {
   std::fill(counts, counts + n, uint16_t{0});
-  const uint64_t stream = mix(seed + mix(static_cast<uint64_t>(b) + 0x9e3779b97f4a7c15ULL));
+  const uint64_t stream = mix64(seed + mix64(static_cast<uint64_t>(b) + 0x9e3779b97f4a7c15ULL));
   for (int64_t j = 0; j < n; ++j) {
-    const uint64_t bits = mix(stream + static_cast<uint64_t>(j + 1) * 0x9e3779b97f4a7c15ULL);
+    const uint64_t bits = mix64(stream + static_cast<uint64_t>(j + 1) * 0x9e3779b97f4a7c15ULL);
     const double uniform = static_cast<double>(bits >> 11) * 0x1.0p-53;
     // A row is drawn more than 65,535 times with probability below 1 / 65536!.
     ++counts[static_cast<int64_t>(uniform * static_cast<double>(n))];

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "kernels/murmur.h"
 #include "kernels/topk.h"
@@ -11,8 +10,7 @@ namespace lt {
 
 namespace {
 
-constexpr float kInf = std::numeric_limits<float>::infinity();
-constexpr int64_t kQueriesPerTask = 64;
+constexpr int64_t kDecodesPerTask = 64;
 constexpr int64_t kScanBlock = 512;   // labels between two looks at the hits
 constexpr int64_t kBoundBuckets = 8;  // buckets per repetition that the lower bound is taken from
 constexpr int64_t kPrunedShare = 16;  // prune if at most one label in so many has to be scored
@@ -26,7 +24,7 @@ struct alignas(64) Steps {
 };
 
 // The k best of a stream of labels. Nothing below `threshold` can be among them.
-struct Best {
+struct BestLabels {
   std::vector<Scored> items;
   int64_t k = 0;
   float threshold = -kInf;
@@ -61,13 +59,13 @@ struct Rounding {
   }
 };
 
-struct Worker {
+struct DecodeWorker {
   std::vector<float> values;     // (queries of a task, R * B): linked
   std::vector<Scored> order;     // buckets of a repetition
   std::vector<uint16_t> counts;  // (L), zero between queries
   std::vector<float> sums;       // (L), zero between queries; only for partial scores
   std::vector<int32_t> touched;  // labels whose count is not zero
-  std::vector<Best> best;        // one per query of a task
+  std::vector<BestLabels> best;  // one per query of a task
   std::vector<Lane> lanes;       // (R * B) values of 16 queries
   std::vector<uint16_t> hits;    // (kScanBlock)
   std::vector<Steps> steps;      // (R * B) rounded values of 64 queries
@@ -88,7 +86,8 @@ class Decoder {
         B_(code.n_buckets),
         kernels_(LT_DISPATCH(bucket_kernels)) {}
 
-  void run(const MatrixView<const float>& scores, int64_t begin, int64_t end, Worker& w, int32_t* ids, float* out) {
+  void run(const MatrixView<const float>& scores, int64_t begin, int64_t end, DecodeWorker& w, int32_t* ids,
+           float* out) {
     w.values.resize((end - begin) * R_ * B_);
     w.counts.resize(code_.n_labels);
     w.middle.resize(R_);
@@ -97,7 +96,7 @@ class Decoder {
     for (int64_t q = begin; q < end; ++q) {
       float* values = w.values.data() + (q - begin) * R_ * B_;
       link(scores.row(q), values);
-      Best& best = w.best[q - begin];
+      BestLabels& best = w.best[q - begin];
       best.reset(k_, -kInf);
       if (!params_.exact)
         candidates(values, params_.top_buckets, params_.least_hits, params_.partial, w, best);
@@ -140,7 +139,7 @@ class Decoder {
   }
 
   // The one definition of a label's score.
-  float score(const float* values, int32_t label, Worker& w) const {
+  float score(const float* values, int32_t label, DecodeWorker& w) const {
     const int32_t* buckets = code_.table + static_cast<int64_t>(label) * R_;
     float x = values[buckets[0]];
     if (params_.aggregation == Aggregation::sum) {
@@ -175,7 +174,8 @@ class Decoder {
   const int32_t* end(int64_t r, int64_t bucket) const { return begin(r, bucket + 1); }
 
   // Labels in the `top` best buckets of at least `least` repetitions, or of fewer where that names less than k.
-  void candidates(const float* values, int64_t top, int64_t least, bool partial, Worker& w, Best& best) const {
+  void candidates(const float* values, int64_t top, int64_t least, bool partial, DecodeWorker& w,
+                  BestLabels& best) const {
     top = std::min(top, B_);
     w.touched.clear();
     if (partial) w.sums.resize(code_.n_labels);
@@ -204,7 +204,7 @@ class Decoder {
   }
 
   // Finds the k best through the buckets that can hold them. False if those hold too many labels.
-  bool pruned(const float* values, Worker& w, Best& best) const {
+  bool pruned(const float* values, DecodeWorker& w, BestLabels& best) const {
     candidates(values, kBoundBuckets, std::max<int64_t>(2, R_ / 4), false, w, best);
     const bool enough = static_cast<int64_t>(best.items.size()) >= k_;
     const int64_t kept = keep_topk(best.items.data(), static_cast<int64_t>(best.items.size()), k_);
@@ -248,7 +248,7 @@ class Decoder {
   }
 
   // All labels, for queries to_scan[first .. first + width) of the task side by side.
-  void scan(Worker& w, size_t first, size_t width) const {
+  void scan(DecodeWorker& w, size_t first, size_t width) const {
     w.lanes.resize(R_ * B_);
     w.hits.resize(kScanBlock);
     const float* values[16];
@@ -268,7 +268,7 @@ class Decoder {
       for (int64_t i = 0; i < n; ++i)
         for (unsigned left = w.hits[i] & mine; left; left &= left - 1) {
           const int lane = __builtin_ctz(left);
-          Best& best = w.best[w.to_scan[first + lane]];
+          BestLabels& best = w.best[w.to_scan[first + lane]];
           const float before = best.threshold;
           const int32_t label = static_cast<int32_t>(begin + i);
           best.push(score(values[lane], label, w), label);
@@ -300,7 +300,7 @@ class Decoder {
   }
 
   // All labels, for the first `width` queries to scan (at most 64) side by side.
-  void scan_steps(Worker& w, size_t width) const {
+  void scan_steps(DecodeWorker& w, size_t width) const {
     w.steps.resize(R_ * B_);
     w.wide.resize(kScanBlock);
     w.rounding.resize(width);
@@ -328,7 +328,7 @@ class Decoder {
       for (int64_t i = 0; i < n; ++i)
         for (uint64_t left = w.wide[i] & mine; left; left &= left - 1) {
           const int lane = __builtin_ctzll(left);
-          Best& best = w.best[w.to_scan[lane]];
+          BestLabels& best = w.best[w.to_scan[lane]];
           const float before = best.threshold;
           const int32_t label = static_cast<int32_t>(begin + i);
           best.push(score(w.rounding[lane].values, label, w), label);
@@ -373,11 +373,11 @@ BucketMembers bucket_members(const BucketCode& code, int n_threads) {
 
 bool decode_buckets(const BucketCode& code, const BucketMembers& members, const MatrixView<const float>& scores,
                     const DecodeParams& params, int64_t k, int n_threads, int32_t* ids, float* out, const Poll& poll) {
-  const int64_t n_tasks = (scores.n_rows + kQueriesPerTask - 1) / kQueriesPerTask;
-  std::vector<Worker> workers(std::max<int64_t>(1, std::min<int64_t>(n_threads, n_tasks)));
+  const int64_t n_tasks = (scores.n_rows + kDecodesPerTask - 1) / kDecodesPerTask;
+  std::vector<DecodeWorker> workers(std::max<int64_t>(1, std::min<int64_t>(n_threads, n_tasks)));
   Decoder decoder(code, members, params, k);
   return parallel_blocks(
-      scores.n_rows, kQueriesPerTask, n_threads,
+      scores.n_rows, kDecodesPerTask, n_threads,
       [&](int64_t begin, int64_t end, int worker) { decoder.run(scores, begin, end, workers[worker], ids, out); },
       poll);
 }

@@ -22,7 +22,7 @@ constexpr int64_t kMaxChunk = 4096;
 
 // How weights are held: as floats; as the upper halves of floats; or as whole numbers -127 .. 127 that count steps of
 // their child's `step`.
-enum class Precision { f32, bf16, int8 };
+enum class WeightType { f32, bf16, int8 };
 
 // Borrowed view of a layer; the arrays may be memory-mapped.
 struct ChunkLayerView {
@@ -40,7 +40,7 @@ struct ChunkLayerView {
   const int32_t* features = nullptr;
   const uint32_t* entry_ptr = nullptr;
   const uint16_t* child = nullptr;
-  Precision precision = Precision::f32;
+  WeightType precision = WeightType::f32;
   const float* value = nullptr;  // one of the three, according to `precision`
   const uint16_t* value_bf16 = nullptr;
   const int8_t* value_int8 = nullptr;

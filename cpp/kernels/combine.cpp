@@ -11,7 +11,6 @@ namespace lt {
 
 namespace {
 
-constexpr int64_t kRowsPerTask = 64;
 constexpr double kMost = std::numeric_limits<float>::max();
 
 struct Vote {
@@ -52,6 +51,7 @@ double collect(const Answers& answers, int64_t i, int32_t member, double n_membe
 void combine_answers(const std::vector<Answers>& members, int64_t n_rows, CombineRule rule, int64_t k, int n_threads,
                      int32_t* ids, float* scores) {
   const int32_t n_members = static_cast<int32_t>(members.size());
+  constexpr int64_t kRowsPerTask = 64;
   parallel_blocks(n_rows, kRowsPerTask, n_threads, [&](int64_t begin, int64_t end, int) {
     std::vector<Vote> votes;
     std::vector<double> lowest(n_members);

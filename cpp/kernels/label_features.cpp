@@ -80,7 +80,7 @@ int64_t keep_largest(int64_t keep, int64_t n, int32_t* columns, float* values, s
 }
 
 // The vectors of a block of labels, one after the other.
-struct Block {
+struct LabelBlock {
   std::vector<int32_t> columns;
   std::vector<float> values;
 };
@@ -100,13 +100,13 @@ bool sum_positive_rows(const CsrView& X, const CsrView& labels, int64_t max_feat
                        const Poll& poll) {
   const int64_t n_labels = labels.n_rows, n_blocks = (n_labels + kLabelsPerBlock - 1) / kLabelsPerBlock;
   std::vector<std::unique_ptr<Scratch>> scratch(std::max(n_threads, 1));
-  std::vector<Block> blocks(n_blocks);
+  std::vector<LabelBlock> blocks(n_blocks);
   out.indptr.assign(n_labels + 1, 0);
 
   const auto sum_block = [&](int64_t b, int worker) {
     if (!scratch[worker]) scratch[worker] = std::make_unique<Scratch>(X.n_cols);
     Scratch& mine = *scratch[worker];
-    Block block;
+    LabelBlock block;
     for (int64_t l = b * kLabelsPerBlock; l < std::min(n_labels, (b + 1) * kLabelsPerBlock); ++l) {
       for (int64_t t = labels.begin(l); t < labels.end(l); ++t) mine.sum.add(X, labels.indices[t], labels.values[t]);
       int64_t n = mine.sum.drain(mine.columns.data(), mine.values.data());
@@ -130,7 +130,7 @@ bool sum_positive_rows(const CsrView& X, const CsrView& labels, int64_t max_feat
   return parallel_for(
       n_blocks, n_threads,
       [&](int64_t b, int) {
-        const Block block = std::move(blocks[b]);
+        const LabelBlock block = std::move(blocks[b]);
         std::copy(block.columns.begin(), block.columns.end(), out.indices.get() + out.indptr[b * kLabelsPerBlock]);
         std::copy(block.values.begin(), block.values.end(), out.values.get() + out.indptr[b * kLabelsPerBlock]);
       },

@@ -18,8 +18,6 @@ namespace lt {
 
 namespace {
 
-constexpr int kLanes = 16;
-
 struct FreeDeleter {
   void operator()(void* p) const { std::free(p); }
 };
@@ -91,27 +89,27 @@ LaneTargets block_targets(const LevelData& data, int64_t parent, int64_t first, 
       int32_t& slot = worker.slot[local_row(data.positive_rows[p])];
       if (slot < 0) slot = static_cast<int32_t>(n_slots++);
     }
-  float* sign = worker.sign.floats(n_slots * kLanes);
-  float* cost = worker.cost.floats(n_slots * kLanes);
-  float* flipped = data.known_positive ? worker.flipped.floats(n_slots * kLanes) : nullptr;
-  if (flipped) std::fill(flipped, flipped + n_slots * kLanes, 0.0f);
-  std::fill(negative_cost, negative_cost + kLanes, 1.0f);
+  float* sign = worker.sign.floats(n_slots * kBlockLabels);
+  float* cost = worker.cost.floats(n_slots * kBlockLabels);
+  float* flipped = data.known_positive ? worker.flipped.floats(n_slots * kBlockLabels) : nullptr;
+  if (flipped) std::fill(flipped, flipped + n_slots * kBlockLabels, 0.0f);
+  std::fill(negative_cost, negative_cost + kBlockLabels, 1.0f);
   for (int lane = 0; lane < n_lanes; ++lane) negative_cost[lane] = data.negative_cost[first + lane];
   for (int64_t i = 0; i < n_rows; ++i) {
     const int64_t slot = worker.slot[i];
     if (slot < 0) continue;
     const float weight = node.row_weight.empty() ? 1.0f : node.row_weight[i];
-    for (int lane = 0; lane < kLanes; ++lane) {
-      sign[slot * kLanes + lane] = -1;
-      cost[slot * kLanes + lane] = negative_cost[lane] * weight;
+    for (int lane = 0; lane < kBlockLabels; ++lane) {
+      sign[slot * kBlockLabels + lane] = -1;
+      cost[slot * kBlockLabels + lane] = negative_cost[lane] * weight;
     }
   }
   for (int lane = 0; lane < n_lanes; ++lane)
     for (int64_t p = data.positive_ptr[first + lane]; p < data.positive_ptr[first + lane + 1]; ++p) {
       const int64_t slot = worker.slot[local_row(data.positive_rows[p])];
-      sign[slot * kLanes + lane] = data.positive_sign ? data.positive_sign[p] : 1.0f;
-      cost[slot * kLanes + lane] = data.positive_cost[p];
-      if (flipped) flipped[slot * kLanes + lane] = data.known_positive[p] ? 0.0f : 1.0f;
+      sign[slot * kBlockLabels + lane] = data.positive_sign ? data.positive_sign[p] : 1.0f;
+      cost[slot * kBlockLabels + lane] = data.positive_cost[p];
+      if (flipped) flipped[slot * kBlockLabels + lane] = data.known_positive[p] ? 0.0f : 1.0f;
     }
   return {n_lanes,
           worker.slot.data(),
@@ -135,19 +133,19 @@ void add_start(const LevelData& data, const LevelParams& params, int64_t first, 
       const int32_t feature = data.start->indices[p];
       at = std::lower_bound(at, local.end(), std::pair<int32_t, int32_t>{feature, 0});
       if (at == local.end()) break;
-      if (at->first == feature) weights[at->second * int64_t{kLanes} + lane] += factor * data.start->values[p];
+      if (at->first == feature) weights[at->second * int64_t{kBlockLabels} + lane] += factor * data.start->values[p];
     }
     if (params.solver.bias != 0)
-      weights[local.size() * kLanes + lane] += factor * data.start_bias[first + lane] / params.solver.bias;
+      weights[local.size() * kBlockLabels + lane] += factor * data.start_bias[first + lane] / params.solver.bias;
   }
 }
 
 void solve_block(const LevelData& data, const LevelParams& params, int64_t parent, int64_t first, int n_lanes,
                  const NodeRows& node, Worker& worker, BlockWeights& out, float* bias, LaneStatus& status) {
-  alignas(64) float negative_cost[kLanes];
+  alignas(64) float negative_cost[kBlockLabels];
   const LaneRows rows = node.view();
   const LaneTargets targets = block_targets(data, parent, first, n_lanes, node, worker, negative_cost);
-  float* weights = worker.weights.zeros((rows.n_features + 1) * kLanes);
+  float* weights = worker.weights.zeros((rows.n_features + 1) * kBlockLabels);
   const LaneKernels& kernels = LT_DISPATCH(lane_kernels);
   if (data.start) add_start(data, params, first, n_lanes, node, 1.0f, weights);
   if (params.dual) {
@@ -161,10 +159,10 @@ void solve_block(const LevelData& data, const LevelParams& params, int64_t paren
   }
 
   if (data.start) add_start(data, params, first, n_lanes, node, -1.0f, weights);
-  alignas(64) float cutoff[kLanes];
-  std::fill(cutoff, cutoff + kLanes, params.threshold);
+  alignas(64) float cutoff[kBlockLabels];
+  std::fill(cutoff, cutoff + kBlockLabels, params.threshold);
   if (params.prune_budget >= 0) cutoffs_by_budget(rows, targets, params.solver, weights, params.prune_budget, cutoff);
-  const float* bias_weights = weights + rows.n_features * kLanes;
+  const float* bias_weights = weights + rows.n_features * kBlockLabels;
   for (int lane = 0; lane < n_lanes; ++lane)
     bias[first + lane] = std::fabs(bias_weights[lane]) >= cutoff[lane] ? bias_weights[lane] * params.solver.bias : 0;
   struct Context {
@@ -208,7 +206,7 @@ void build_chunk(const NodeRows& node, std::vector<BlockWeights>::iterator block
     BlockWeights& block = blocks[b];
     for (size_t e = 0; e < block.feature.size(); ++e) {
       const uint32_t at = next[block.feature[e]]++;
-      chunk.child[at] = static_cast<uint16_t>(b * kLanes + block.lane[e]);
+      chunk.child[at] = static_cast<uint16_t>(b * kBlockLabels + block.lane[e]);
       chunk.value[at] = block.value[e];
     }
     block = BlockWeights();
@@ -267,16 +265,16 @@ bool train_level(const LevelData& data, const LevelParams& params, int n_threads
     std::vector<int64_t> chunk_blocks(1, 0), chunk_parent;
     for (int64_t parent = batch_begin; parent < batch_end; ++parent)
       for (int64_t c = layer.parent_chunks[parent]; c < layer.parent_chunks[parent + 1]; ++c) {
-        for (int64_t first = layer.chunk_children[c]; first < layer.chunk_children[c + 1]; first += kLanes)
+        for (int64_t first = layer.chunk_children[c]; first < layer.chunk_children[c + 1]; first += kBlockLabels)
           blocks.push_back(
-              {parent, first, static_cast<int>(std::min<int64_t>(kLanes, layer.chunk_children[c + 1] - first))});
+              {parent, first, static_cast<int>(std::min<int64_t>(kBlockLabels, layer.chunk_children[c + 1] - first))});
         chunk_blocks.push_back(static_cast<int64_t>(blocks.size()));
         chunk_parent.push_back(parent);
       }
 
     std::vector<BlockWeights> solved(blocks.size());
     const Poll level_poll = poll ? Poll([&](int64_t done, int64_t) {
-      return poll(std::min(n_children, children_done + done * kLanes), n_children);
+      return poll(std::min(n_children, children_done + done * kBlockLabels), n_children);
     })
                                  : Poll();
     if (!parallel_for(

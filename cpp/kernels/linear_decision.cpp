@@ -12,8 +12,6 @@ namespace lt {
 
 namespace {
 
-constexpr int64_t kRowsPerTask = 512;
-
 // For every rule, the labels that gain most with eta = 0, best first: as many as a row can exclude, plus k.
 std::vector<std::vector<Gain>> fillers(const CsrView& eta, const LinearRules& rules) {
   int64_t longest = 0;
@@ -184,6 +182,7 @@ bool linear_decision(const CsrView& eta, const LinearRules& rules, const CsrView
       }
     }
   };
+  constexpr int64_t kRowsPerTask = 512;
   return parallel_blocks(eta.n_rows, kRowsPerTask, n_threads, block, poll);
 }
 

@@ -10,7 +10,7 @@ namespace lt {
 
 namespace {
 
-constexpr int64_t kRowsPerTask = 8192;
+constexpr int64_t kMatchedRowsPerTask = 8192;
 
 float value_at(const CsrView& matrix, int64_t row, int32_t column) {
   const int32_t* first = matrix.indices + matrix.begin(row);
@@ -24,7 +24,7 @@ float value_at(const CsrView& matrix, int64_t row, int32_t column) {
 void match_gains(const CsrView& truth, const MatrixView<const int32_t>& ids, int n_threads, float* gains,
                  const Poll& poll) {
   parallel_blocks(
-      ids.n_rows, kRowsPerTask, n_threads,
+      ids.n_rows, kMatchedRowsPerTask, n_threads,
       [&](int64_t begin, int64_t end, int) {
         for (int64_t i = begin; i < end; ++i) {
           const int32_t* row = ids.row(i);
@@ -39,7 +39,7 @@ void match_gains(const CsrView& truth, const MatrixView<const int32_t>& ids, int
 void ideal_gains(const CsrView& truth, const double* weights, int64_t k, int n_threads, double* ideal,
                  const Poll& poll) {
   parallel_blocks(
-      truth.n_rows, kRowsPerTask, n_threads,
+      truth.n_rows, kMatchedRowsPerTask, n_threads,
       [&](int64_t begin, int64_t end, int) {
         std::vector<double> row;
         for (int64_t i = begin; i < end; ++i) {

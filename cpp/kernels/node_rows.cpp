@@ -36,7 +36,7 @@ void gather_rows(const LevelData& data, int64_t parent, char* room, GatherScratc
   }
   // Entries of a row lie by falling frequency of their feature: the solver prefetches the rare ones, at the end. To the
   // columns and back is that order, without sorting any row.
-  Entry* columns = reinterpret_cast<Entry*>(room ? room + NodeRows::entry_bytes(nnz) : nullptr);
+  ColumnEntry* columns = reinterpret_cast<ColumnEntry*>(room ? room + NodeRows::entry_bytes(nnz) : nullptr);
   if (!columns) {
     scratch.columns.resize(nnz);
     columns = scratch.columns.data();

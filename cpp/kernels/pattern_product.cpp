@@ -7,12 +7,6 @@
 
 namespace lt {
 
-namespace {
-
-constexpr int64_t kRowsPerTask = 64;
-
-}  // namespace
-
 bool pattern_product(const CsrView& pattern, const MatrixView<const float>& a, const MatrixView<const float>& b,
                      int n_threads, float* out, const Poll& poll) {
   const DenseKernels& dense = LT_DISPATCH(dense);
@@ -25,6 +19,7 @@ bool pattern_product(const CsrView& pattern, const MatrixView<const float>& a, c
         out[p] = dense.dot(a.row(i), b.row(j), a.n_cols);
       }
   };
+  constexpr int64_t kRowsPerTask = 64;
   return parallel_blocks(pattern.n_rows, kRowsPerTask, n_threads, rows, poll);
 }
 

@@ -1,7 +1,6 @@
 #include "kernels/recovery.h"
 
 #include <algorithm>
-#include <limits>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -13,14 +12,13 @@ namespace lt {
 
 namespace {
 
-constexpr float kInf = std::numeric_limits<float>::infinity();
-constexpr int64_t kQueriesPerTask = 64;  // share a block of rows while it is in cache
+constexpr int64_t kProductsPerTask = 64;  // share a block of rows while it is in cache
 constexpr int64_t kVotesPerTask = 16;
 
 // The k best of a stream, in whatever order it comes.
-class Best {
+class BestProducts {
  public:
-  explicit Best(int64_t k) : k_(k) {}
+  explicit BestProducts(int64_t k) : k_(k) {}
 
   void offer(float score, int32_t id) {
     if (!(score >= worst_)) return;  // nor NaN
@@ -48,7 +46,7 @@ bool top_inner_products(const float* blocks, int64_t n_rows, const float* bias, 
   const DenseKernels& dense = LT_DISPATCH(dense);
   const int64_t d = queries.n_cols;
   auto search = [&](int64_t begin, int64_t end, int) {
-    std::vector<Best> best(end - begin, Best(k));
+    std::vector<BestProducts> best(end - begin, BestProducts(k));
     std::vector<float> found((end - begin) * 16);
     for (int64_t first = 0; first < n_rows; first += 16) {
       dense.dot_block(queries.row(begin), end - begin, blocks + first * d, d, found.data());
@@ -59,7 +57,7 @@ bool top_inner_products(const float* blocks, int64_t n_rows, const float* bias, 
     }
     for (int64_t q = begin; q < end; ++q) best[q - begin].write(ids + q * k, products + q * k);
   };
-  return parallel_blocks(queries.n_rows, kQueriesPerTask, n_threads, search, poll);
+  return parallel_blocks(queries.n_rows, kProductsPerTask, n_threads, search, poll);
 }
 
 bool inner_products(const float* blocks, int64_t n_rows, const float* bias, const MatrixView<const float>& queries,
@@ -76,7 +74,7 @@ bool inner_products(const float* blocks, int64_t n_rows, const float* bias, cons
           out[(begin + q) * n_rows + first + i] = found[q * 16 + i] + (bias ? bias[first + i] : 0.0f);
     }
   };
-  return parallel_blocks(queries.n_rows, kQueriesPerTask, n_threads, multiply, poll);
+  return parallel_blocks(queries.n_rows, kProductsPerTask, n_threads, multiply, poll);
 }
 
 bool probe_lists(const InvertedLists& lists, const MatrixView<const int32_t>& probes,
@@ -87,7 +85,7 @@ bool probe_lists(const InvertedLists& lists, const MatrixView<const int32_t>& pr
   auto search = [&](int64_t begin, int64_t end, int) {
     float found[16];
     for (int64_t q = begin; q < end; ++q) {
-      Best best(k);
+      BestProducts best(k);
       for (int64_t j = 0; j < probes.n_cols; ++j) {
         const int32_t list = probes.row(q)[j];
         if (list < 0) break;

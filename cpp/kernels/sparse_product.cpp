@@ -6,8 +6,6 @@ namespace lt {
 
 namespace {
 
-constexpr int64_t kRowsPerTask = 64;
-
 template <class MakeRow>
 bool product(int64_t n, int64_t width, bool relu, int n_threads, float* out, const Poll& poll, MakeRow make_row) {
   const ProductKernels& kernels = LT_DISPATCH(product_kernels);
@@ -19,6 +17,7 @@ bool product(int64_t n, int64_t width, bool relu, int n_threads, float* out, con
         for (int64_t j = 0; j < width; ++j) to[j] = std::max(to[j], 0.0f);
     }
   };
+  constexpr int64_t kRowsPerTask = 64;
   return parallel_blocks(n, kRowsPerTask, n_threads, rows, poll);
 }
 

@@ -12,7 +12,7 @@ namespace lt {
 
 namespace {
 
-constexpr int64_t kRowsPerTask = 1024;
+constexpr int64_t kMadeRowsPerTask = 1024;
 
 RandomStream row_stream(uint64_t seed, RowPurpose purpose, int64_t row) {
   return {seed, static_cast<uint64_t>(purpose), static_cast<uint64_t>(row)};
@@ -115,9 +115,9 @@ class WordCounts {
   int64_t used_ = 0;
 };
 
-class Vocabulary {
+class TopicVocabulary {
  public:
-  explicit Vocabulary(const FeaturePlan& plan)
+  explicit TopicVocabulary(const FeaturePlan& plan)
       : plan_(plan),
         size_(static_cast<uint32_t>(plan.n_features)),
         log_size_(std::log(plan.n_features + 1.0)),
@@ -155,7 +155,7 @@ class Vocabulary {
 
 void synthetic_sizes(const RowSizes& sizes, int64_t n_rows, int n_threads, int64_t* out) {
   const double rate = std::max(0.0, sizes.mean - static_cast<double>(sizes.minimum));
-  parallel_blocks(n_rows, kRowsPerTask, n_threads, [&](int64_t begin, int64_t end, int) {
+  parallel_blocks(n_rows, kMadeRowsPerTask, n_threads, [&](int64_t begin, int64_t end, int) {
     for (int64_t i = begin; i < end; ++i) {
       RandomStream random = row_stream(sizes.seed, sizes.purpose, sizes.first_row + i);
       const double factor = std::exp(sizes.spread * random.normal() - 0.5 * sizes.spread * sizes.spread);
@@ -167,7 +167,7 @@ void synthetic_sizes(const RowSizes& sizes, int64_t n_rows, int n_threads, int64
 void synthetic_labels(const LabelPlan& plan, int64_t n_rows, const int64_t* indptr, int n_threads, int32_t* labels,
                       const Poll& poll) {
   parallel_blocks(
-      n_rows, kRowsPerTask, n_threads,
+      n_rows, kMadeRowsPerTask, n_threads,
       [&](int64_t begin, int64_t end, int) {
         for (int64_t i = begin; i < end; ++i) {
           const int64_t size = indptr[i + 1] - indptr[i];
@@ -180,9 +180,9 @@ void synthetic_labels(const LabelPlan& plan, int64_t n_rows, const int64_t* indp
 
 void synthetic_features(const FeaturePlan& plan, const CsrView& labels, const int64_t* indptr, int n_threads,
                         int32_t* words, float* values, const Poll& poll) {
-  const Vocabulary vocabulary(plan);
+  const TopicVocabulary vocabulary(plan);
   parallel_blocks(
-      labels.n_rows, kRowsPerTask, n_threads,
+      labels.n_rows, kMadeRowsPerTask, n_threads,
       [&](int64_t begin, int64_t end, int) {
         WordCounts counts;
         for (int64_t i = begin; i < end; ++i) {
@@ -212,7 +212,7 @@ void synthetic_features(const FeaturePlan& plan, const CsrView& labels, const in
 
 void synthetic_weigh(int64_t n_rows, const int64_t* indptr, const int32_t* words, const float* idf, int n_threads,
                      float* values) {
-  parallel_blocks(n_rows, kRowsPerTask, n_threads, [&](int64_t begin, int64_t end, int) {
+  parallel_blocks(n_rows, kMadeRowsPerTask, n_threads, [&](int64_t begin, int64_t end, int) {
     for (int64_t i = begin; i < end; ++i) {
       double squares = 0.0;
       for (int64_t p = indptr[i]; p < indptr[i + 1]; ++p) {

@@ -4,11 +4,8 @@
 
 namespace lt {
 
-namespace {
-constexpr int64_t kRowsPerTask = 256;
-}
-
 void topk_csr(const CsrView& matrix, int64_t k, int n_threads, int32_t* ids, float* scores) {
+  constexpr int64_t kRowsPerTask = 256;
   parallel_blocks(matrix.n_rows, kRowsPerTask, n_threads, [&](int64_t begin, int64_t end, int) {
     std::vector<Scored> items;
     for (int64_t i = begin; i < end; ++i) {

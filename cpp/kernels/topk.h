@@ -11,6 +11,8 @@
 
 namespace lt {
 
+constexpr float kInf = std::numeric_limits<float>::infinity();
+
 struct Scored {
   float score;
   int32_t id;
@@ -35,7 +37,7 @@ inline int64_t keep_topk(Scored* items, int64_t n, int64_t k) {
 inline void write_topk(const Scored* items, int64_t n, int64_t k, int32_t* ids, float* scores) {
   for (int64_t j = 0; j < k; ++j) {
     ids[j] = j < n ? items[j].id : -1;
-    scores[j] = j < n ? items[j].score : -std::numeric_limits<float>::infinity();
+    scores[j] = j < n ? items[j].score : -kInf;
   }
 }
 

@@ -47,6 +47,24 @@ def test_prediction_streams_and_stops_at_ctrl_c(model: Path, tmp_path: Path) -> 
     assert len(rows) >= 2000
 
 
+def test_ctrl_c_is_ignored_where_the_shell_says_so(model: Path) -> None:
+    """A shell starts the background commands of a script so; Ctrl-C is for those in front."""
+    process = subprocess.Popen(
+        longtail_command("predict", model, "-"),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=environment(),
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
+    )
+    assert process.stdin is not None and process.stdout is not None
+    process.stdin.write(b"paper jam\n" * 1000)
+    process.stdin.flush()
+    process.stdout.readline()  # it is at work
+    process.send_signal(signal.SIGINT)
+    answers, _ = process.communicate(timeout=30)
+    assert process.returncode == 0 and answers.count(b"\n") == 999
+
+
 TREES = ("--model", "ensemble", "--test-size", 0, "--jobs", 1, "--no-calibrate")
 
 

@@ -1,14 +1,11 @@
 """Started by test_contract_interrupt.py: works on a large problem until interrupted, twice."""
 
-import signal
 import sys
 import time
 
 import numpy as np
 import scipy.sparse as sp
 from contract_cases import CASES, params_of
-
-signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored if started in the background
 
 make = next(case.make for case in CASES if case.name == sys.argv[1])
 params = {"n_jobs": 1} if "n_jobs" in params_of(make) else {}  # as slow on every machine
