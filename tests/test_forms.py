@@ -136,6 +136,7 @@ def test_a_known_number_of_labels_settles_it() -> None:
         ([0, 1], TypeError, r"top\[0\] is the number 0"),
         ([["a"], ["b"]], TypeError, "names in all of them"),
         ([None, [1]], TypeError, r"top\[0\] is None"),
+        (np.ma.masked_less(np.array([[0, 1], [1, 0]]), 1), ValueError, "masked"),
         (pd.DataFrame({"a": [1, None], "b": [0, 1], "c": [2, 2]}), ValueError, "NaN"),
     ],
 )
@@ -145,6 +146,19 @@ def test_answers_that_are_refused(top: Any, error: type[Exception], message: str
         metrics.precision_at_k(Y, top, k=1)
     with pytest.raises(error, match=message):
         lt.evaluate(Y, top, k=1, n_resamples=0)
+
+
+def test_a_rule_with_answers_that_are_refused_is_named() -> None:
+    for other, error in ((np.eye(2, dtype=bool), TypeError), ([[0, 0], [1, 0]], ValueError)):
+        with pytest.raises(error, match=r"rules\['other'\]: "):
+            lt.evaluate(np.eye(2), np.eye(2), k=1, n_resamples=0, rules={"other": other})
+
+
+def test_matches_keep_their_truth() -> None:
+    truth = [["a"], ["b"]]
+    matches = metrics.match(truth, [["a", "b"], ["a", "b"]], 2)
+    report = lt.evaluate(truth, matches, k=1, n_resamples=0, label_names=["a", "b"])
+    assert report["P@1"] == metrics.precision_at_k(truth, matches, k=1) == 0.5
 
 
 def test_a_table_of_ids_is_no_indicator_matrix() -> None:

@@ -152,6 +152,8 @@ def answers_of(top: Any, name: str = "top") -> tuple[str, Any]:
         return "scores", top
     if hasattr(top, "dtypes") and hasattr(top, "to_numpy"):
         top = top.to_numpy()
+    if np.ma.isMaskedArray(top) and np.ma.getmaskarray(top).any():
+        raise ValueError(f"{name} holds masked entries: replace or drop them first")
     rows = rows_of(top, name)
     if rows is None:
         top = np.asarray(top)
