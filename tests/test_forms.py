@@ -111,6 +111,15 @@ def test_ids_that_could_be_indicators_are_refused(Y: Any) -> None:
     assert as_labels([set(row) for row in Y]).nnz == sum(len(set(row)) for row in Y)
 
 
+def test_ids_of_scikit_learn_s_svmlight_reader_are_ids() -> None:
+    for Y in ([(3.0, 1.0), (2.0,)], [(3.0,), (1.0,)]):  # of different lengths, or above 1
+        expected = as_labels([[int(j) for j in row] for row in Y])
+        assert (as_labels(Y) != expected).nnz == 0
+    assert as_labels([[1.0, 0.0], [0.5, 1.0]]).toarray().tolist() == [[1.0, 0.0], [0.5, 1.0]]
+    with pytest.raises(ValueError, match="has 1 numbers"):
+        as_labels([[0.5, 1.0], [0.5]])
+
+
 def test_a_known_number_of_labels_settles_it() -> None:
     top = TopK([[0], [4]], [[1.0], [1.0]], n_labels=5)
     assert metrics.precision_at_k([[0, 1], [1, 0]], top, k=1) == 0.5
@@ -136,6 +145,7 @@ def test_a_known_number_of_labels_settles_it() -> None:
         ([0, 1], TypeError, r"top\[0\] is the number 0"),
         ([["a"], ["b"]], TypeError, "names in all of them"),
         ([None, [1]], TypeError, r"top\[0\] is None"),
+        (np.ma.masked_less(np.array([[0, 1], [1, 0]]), 1), ValueError, "masked"),
         (pd.DataFrame({"a": [1, None], "b": [0, 1], "c": [2, 2]}), ValueError, "NaN"),
     ],
 )
@@ -147,11 +157,24 @@ def test_answers_that_are_refused(top: Any, error: type[Exception], message: str
         lt.evaluate(Y, top, k=1, n_resamples=0)
 
 
+def test_a_rule_with_answers_that_are_refused_is_named() -> None:
+    for other, error in ((np.eye(2, dtype=bool), TypeError), ([[0, 0], [1, 0]], ValueError)):
+        with pytest.raises(error, match=r"rules\['other'\]: "):
+            lt.evaluate(np.eye(2), np.eye(2), k=1, n_resamples=0, rules={"other": other})
+
+
+def test_matches_keep_their_truth() -> None:
+    truth = [["a"], ["b"]]
+    matches = metrics.match(truth, [["a", "b"], ["a", "b"]], 2)
+    report = lt.evaluate(truth, matches, k=1, n_resamples=0, label_names=["a", "b"])
+    assert report["P@1"] == metrics.precision_at_k(truth, matches, k=1) == 0.5
+
+
 def test_a_table_of_ids_is_no_indicator_matrix() -> None:
     with pytest.raises(ValueError, match=r"holds the value 3.*Y.tolist\(\)"):
         lt.Popularity().fit(np.eye(2), np.array([[0, 3], [1, 2]]))
     with pytest.raises(ValueError, match=r"Y\[1\] has 1 numbers where Y\[0\] has 2.*whole numbers"):
-        as_labels([[0.0, 2.0], [1.0]])
+        as_labels([[0.0, 0.5], [1.0]])
     with pytest.raises(TypeError, match=r"Y\[1\] holds None"):
         as_labels([[1], [None]])
 

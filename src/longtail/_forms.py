@@ -20,6 +20,9 @@ sparse matrix (n, L)                 a table of values          scores of the st
 Refused because they could be two things: labels as lists of equal length that hold only 0 and 1,
 which are ids or an indicator matrix; as answers, lists and integer arrays that name a label twice
 in a row.
+
+Floats that cannot be a table of label values, since they are whole and differ in number or exceed
+1, are label ids: scikit-learn's reader of svmlight files returns labels as ``(3.0, 17.0)``.
 """
 
 from __future__ import annotations
@@ -50,6 +53,17 @@ class Rows:
     form: str
     rows: list[Any]
     sets: bool = False
+
+    def as_ids(self) -> Rows:
+        """Label ids that came as floats, as whole numbers; anything else as it is."""
+        if self.form != "values":
+            return self
+        flat = [value for row in self.rows for value in row]
+        if not all(float(value).is_integer() and value >= 0 for value in flat):
+            return self
+        if len({len(row) for row in self.rows}) == 1 and max(flat) <= 1:
+            return self
+        return Rows("ids", [[int(value) for value in row] for row in self.rows], self.sets)
 
     def table(self, name: str) -> np.ndarray:
         """The values or flags as an array (n, L); raise ValueError if rows differ in length."""
@@ -152,6 +166,8 @@ def answers_of(top: Any, name: str = "top") -> tuple[str, Any]:
         return "scores", top
     if hasattr(top, "dtypes") and hasattr(top, "to_numpy"):
         top = top.to_numpy()
+    if np.ma.isMaskedArray(top) and np.ma.getmaskarray(top).any():
+        raise ValueError(f"{name} holds masked entries: replace or drop them first")
     rows = rows_of(top, name)
     if rows is None:
         top = np.asarray(top)

@@ -65,6 +65,8 @@ def as_labels(
     """
     Y = one_dimension(Y)
     rows = rows_of(Y, name)
+    if rows is not None:
+        rows = rows.as_ids()
     if rows is not None and rows.form in ("values", "flags"):
         Y, rows = rows.table(name), None
     if rows is not None:

@@ -70,7 +70,7 @@ def test_every_combination_learns(
 
 
 def test_the_ceiling_is_reported(data: Any) -> None:
-    model = lt.DECLARE(estimator="linear", n_components=60, recovery="cosine")
+    model = lt.DECLARE(n_components=60, compression="svd")
     model.fit(data.train.X, data.train.Y)
     found = model.evaluate(data.test.X, data.test.Y)
     assert set(found) == {f"{w}precision@{k}" for w in ("", "oracle_") for k in (1, 3, 5)}
@@ -126,6 +126,14 @@ def test_the_recipe_of_the_paper() -> None:
         lt.DECLARE.as_published(n_component=3)
 
 
+@pytest.mark.skipif("LONGTAIL_DATA" not in os.environ, reason="LONGTAIL_DATA is not set")
+def test_the_recipe_learns_bibtex() -> None:
+    pytest.importorskip("torch", reason="torch is not installed")
+    data = lt.load_dataset(Path(os.environ["LONGTAIL_DATA"]) / "Bibtex")
+    model = lt.DECLARE.as_published(n_components=100).fit(data.train.X, data.train.Y)
+    assert model.score(data.test.X, data.test.Y) > 0.52
+
+
 def test_the_recipe_votes_by_hand(data: Any) -> None:
     """The exact case of the paper's vote: Y of full rank, z = Z_0, two neighbours."""
     Y = np.array([[1, 1, 0], [1, 0, 0], [0, 0, 1]])
@@ -151,7 +159,7 @@ def test_models_from_before_there_was_a_choice(tmp_path: Path) -> None:
 
 def test_unit_targets_count_every_row_alike(data: Any) -> None:
     X, Y = data.train.X, data.train.Y
-    model = lt.DECLARE(estimator="linear", n_components=20, targets="unit").fit(X, Y)
+    model = lt.DECLARE(n_components=20, compression="svd", targets="unit").fit(X, Y)
     codes = model.code_.codes_
     lengths = np.linalg.norm(codes, axis=1, keepdims=True)
     wanted = np.divide(codes, lengths, out=np.zeros_like(codes), where=lengths > 0)

@@ -23,7 +23,7 @@ COMPLETE, NONE = "complete labels", "no correction"
 def drop_labels(Y: Any, propensity: Any, random_state: Any = 0) -> sp.csr_matrix:
     """``Y`` (n, L) with every positive of label j kept with probability p_j, independently.
 
-    >>> kept = drop_labels([[0, 1]] * 1000, [1.0, 0.25], random_state=0)
+    >>> kept = drop_labels([{0, 1}] * 1000, [1.0, 0.25], random_state=0)
     >>> [int(n) for n in kept.getnnz(axis=0)]
     [1000, 258]
     """

@@ -111,7 +111,7 @@ class Dataset:
 
     >>> Dataset(Split(Y=[[0, 1], [1]]), label_names=["cat", "dog"], name="pets")
     Dataset('pets', train: 2 rows, 2 labels with names)
-    >>> Dataset(train=Split(Y=[[0, 1]]), test=Split(Y=[[0]]))
+    >>> Dataset(train=Split(Y=[{0, 1}]), test=Split(Y=[[0]]))
     Traceback (most recent call last):
     ...
     ValueError: the splits have different numbers of labels: train 2, test 1

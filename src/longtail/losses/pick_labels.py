@@ -27,7 +27,7 @@ class PAL:
     ``base``: "softmax", or a binary loss that takes the picked label for the only one
     (``longtail.losses.multiclass``).
 
-    >>> PAL()([[0.0, 0.0]], [[0, 1]], [0.5, 1.0]).value.round(6)
+    >>> PAL()([[0.0, 0.0]], [{0, 1}], [0.5, 1.0]).value.round(6)
     array([2.079442])
 
     Menon et al. 2019; Schultheis and Babbar 2021.
@@ -48,7 +48,7 @@ class PALN:
     ``estimate`` of ``T_j`` from observed labels: "bound", which bounds the loss from above on
     average, or "unbiased", which is negative for some rows and cannot be trained with.
 
-    >>> PALN()([[0.0, 0.0]], [[0, 1]]).value.round(6)
+    >>> PALN()([[0.0, 0.0]], [{0, 1}]).value.round(6)
     array([0.693147])
 
     Menon et al. 2019; Schultheis and Babbar 2021. SupCon over the full pool of labels is this loss.
@@ -72,7 +72,7 @@ class POL:
 
     ``random_state``: an int draws the same labels in every call; a Generator draws anew.
 
-    >>> POL()([[0.0, 0.0]], [[0, 1]]).value.round(6)
+    >>> POL()([[0.0, 0.0]], [{0, 1}]).value.round(6)
     array([0.693147])
 
     Menon et al. 2019.

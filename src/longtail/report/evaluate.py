@@ -65,8 +65,8 @@ def evaluate(
     - ``probabilities``: scores of ``top`` are probabilities (``predict_proba_topk``); the report
       then has their calibration error and a reliability plot, over the first ``max(k)`` answers.
     - ``rules``: answers of other decision rules to the same rows, by name (in any form of ``top``):
-      the report shows every rule from head to tail, and says in a sentence
-      what each changes for rare labels and what it costs on frequent ones.
+      the report shows every rule from head to tail, and says in a sentence what each changes for
+      rare labels and what it costs on frequent ones.
     - ``label_names``: L names in the order of ids, for the lists of single labels and for labels
       given by name.
     - ``n_listed``: most labels in the table of single labels.
@@ -86,11 +86,11 @@ def evaluate(
     'few-rows'
     """
     ks = as_ks(k)
-    label_names, Y_true, (top,) = number_names(Y_true, [top], label_names)
-    if len(getattr(Y_true, "shape", ())) != 2 and not isinstance(top, metrics.Matches):
+    if not isinstance(top, metrics.Matches):
+        label_names, Y_true, (top,) = number_names(Y_true, [top], label_names)
         # Lists do not say how many labels there are; the other arguments may.
         width = _width(top, train_Y, propensity, label_names)
-        if width is not None:
+        if width is not None and len(getattr(Y_true, "shape", ())) != 2:
             Y_true = as_labels(Y_true, n_labels=width, name="Y_true")
     n_filters, filtered = None, 0
     if filters is not None:

@@ -54,8 +54,9 @@ def match_rules(
             if filters is not None:
                 top = metrics.filter_predictions(top, filters, k)
             out[str(name)] = metrics.match(matches.truth, top, k, n_jobs=n_jobs)
-        except ValueError as error:
-            raise ValueError(f"rules[{name!r}]: {error}") from None
+        except (TypeError, ValueError) as error:
+            kind = TypeError if isinstance(error, TypeError) else ValueError
+            raise kind(f"rules[{name!r}]: {error}") from None
     return out
 
 
