@@ -96,8 +96,8 @@ def test_a_folder_of_another_training_is_refused(tmp_path: Path) -> None:
 def test_a_damaged_part_is_not_used(tmp_path: Path) -> None:
     X, Y = make_rows()
     lt.OneVsAll().fit(X, Y, checkpoint=tmp_path / "c")
-    (tmp_path / "c" / "labels-0" / "layer_value.npy").write_bytes(b"no")
-    with pytest.raises(lt.ModelFormatError, match="layer_value"):
+    (tmp_path / "c" / "labels-0" / "arrays.bin").write_bytes(b"no")
+    with pytest.raises(lt.ModelFormatError, match="arrays.bin"):
         lt.OneVsAll().fit(X, Y, checkpoint=tmp_path / "c")
 
 

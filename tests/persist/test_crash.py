@@ -295,7 +295,7 @@ def test_siblings_of_the_dead_are_swept(tmp_path: Path, content: str) -> None:
     dead.mkdir()
     if content != "empty":
         (dead / "manifest.json").touch()
-        (dead / "weights.npy").write_bytes(b"half")
+        (dead / "arrays.bin").write_bytes(b"half")
     if content == "stranger":
         (dead / "diary.txt").write_text("not ours")
     neighbour = tmp_path / ".m2.00000000-0.new"  # belongs to another model

@@ -22,6 +22,7 @@ import stat
 import time
 import zlib
 
+from longtail.persist.arrays import ARRAYS
 from longtail.persist.manifest import FORMAT, MANIFEST
 
 __all__ = ["current", "empty", "foreign", "lock", "open_manifest", "sibling", "siblings", "sweep"]
@@ -140,7 +141,7 @@ def _is_model(directory: int) -> bool:
 
 
 def _belongs(name: str) -> bool:
-    return name == MANIFEST or name.endswith(".npy") or name in _HARMLESS
+    return name in (MANIFEST, ARRAYS) or name.endswith(".npy") or name in _HARMLESS
 
 
 def current(manifest: int, directory: str) -> bool:
