@@ -269,6 +269,13 @@ def test_texts_that_are_not_manifests(folder: Path, text: bytes, message: str) -
         load(folder)
 
 
+def test_many_repeated_keys_are_refused_at_once() -> None:
+    """In time linear in their number; pairwise comparison would take minutes."""
+    keys = b", ".join(b'"k%d": 0' % i for i in range(200_000))
+    with pytest.raises(ModelFormatError, match="'k199999' occurs twice"):
+        decode(b"{" + keys + b', "k199999": 1}')
+
+
 def test_repeated_keys_inside(folder: Path) -> None:
     raw = (folder / "manifest.json").read_bytes()
     (folder / "manifest.json").write_bytes(sign(raw.replace(b'"C": 0.5', b'"C": 0.5, "C": 9.5')))

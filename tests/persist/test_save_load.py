@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import os
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -244,6 +245,13 @@ def test_a_model_may_replace_the_files_it_is_mapped_from(tmp_path: Path) -> None
     save(tmp_path / "m", mapped, overwrite=True)
     assert same(load(tmp_path / "m", verify=True), small_state(7))
     assert same(mapped, small_state(7))  # the old files live on as long as they are mapped
+
+
+def test_an_empty_path_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(time, "sleep", lambda seconds: pytest.fail("it waits"))
+    with pytest.raises(FileNotFoundError, match="path of the model is empty"):
+        load("")
 
 
 def test_nothing_there(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from longtail._native import core, n_threads
-from longtail._validation import as_k, as_seed
+from longtail._validation import as_k, as_seed, as_width
 from longtail.data.topk import TopK
 from longtail.decide.bound import upper_bound
 from longtail.decide.candidates import Candidates, as_candidates
@@ -213,7 +213,7 @@ def _annealing(rule: BlockCoordinateAscent) -> list[float]:
 
 def _slots(rule: BlockCoordinateAscent, found: Candidates, exactly: bool) -> int:
     if rule.k is not None:
-        return as_k(rule.k)
+        return as_width(rule.k, found.n_labels)
     if exactly:
         raise ValueError('k=None needs budget="at_most": exactly how many labels otherwise?')
     if rule.precision_weight or rule.metric == "precision":

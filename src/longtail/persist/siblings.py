@@ -1,6 +1,6 @@
 """The hidden siblings of a model: their names, who owns them, and cleaning up after a crash.
 
-    .model.<host>-<random>.new    a model being written; after an exchange, the old one to be removed
+    .model.<host>-<random>.new    a model being written; after an exchange, the old one, to go
     .model.<host>-<random>.old    the old model between two renames, where there is no exchange
 
 A name is ours only if it has exactly this form (8 and 12 hexadecimal digits), is a directory and no
@@ -28,7 +28,17 @@ import zlib
 from longtail.persist.arrays import ARRAYS
 from longtail.persist.manifest import FORMAT, MANIFEST
 
-__all__ = ["current", "empty", "foreign", "lock", "open_manifest", "sibling", "siblings", "sweep"]
+__all__ = [
+    "current",
+    "empty",
+    "foreign",
+    "lock",
+    "open_manifest",
+    "remove",
+    "sibling",
+    "siblings",
+    "sweep",
+]
 
 _HARMLESS = {".DS_Store"}
 _MIDDLE = re.compile(r"[0-9a-f]{8}-[0-9a-f]{12}", re.ASCII)
@@ -131,6 +141,12 @@ def empty(directory: str) -> None:
         for name in sorted(os.listdir(directory), key=lambda name: name == MANIFEST):
             if _belongs(name):
                 os.unlink(os.path.join(directory, name))
+
+
+def remove(directory: str) -> None:
+    """Removes a model, damaged or not; raises ``OSError`` where there is more than its files."""
+    empty(directory)
+    os.rmdir(directory)
 
 
 def foreign(directory: str) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 
@@ -61,6 +62,8 @@ def load(path: str | os.PathLike[str], *, mmap: bool = True, verify: bool = Fals
     which file and why, if it is not a model, or one that is truncated, altered, or of a newer
     format.
     """
+    if not os.fspath(path):
+        raise FileNotFoundError(errno.ENOENT, "the path of the model is empty", "")
     deadline = time.monotonic() + _PATIENCE
     while True:
         try:
