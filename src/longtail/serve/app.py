@@ -81,7 +81,11 @@ def create_app(settings: Settings) -> Any:
     _facts(app, settings, holder, batcher, counters)
     if settings.page:
         _page(app)
-    return Guard(app, settings, counters, {("POST", "/predict"): predicting.answer})
+    direct = {
+        ("POST", "/predict"): predicting.answer,
+        ("POST", "/explain"): predicting.explain,
+    }
+    return Guard(app, settings, counters, direct)
 
 
 def from_environment() -> Any:

@@ -17,6 +17,7 @@ from typing import Any
 import anyio
 
 from longtail.serve.counters import Counters
+from longtail.serve.gone import Gone, Receive
 from longtail.serve.problems import problem_bytes, problem_headers
 from longtail.serve.settings import Settings
 
@@ -25,10 +26,11 @@ __all__ = ["Guard"]
 log = logging.getLogger(__name__)
 
 Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
-Answerer = Callable[[str, bytes], Awaitable[Any]]  # content type and body to an ASGI response
+# Content type, body, and what tells of a client that hangs up, to an ASGI response.
+Answerer = Callable[[str, bytes, Receive], Awaitable[Any]]
 
+_GONE = 499  # counted, never sent
 _OPEN = ("/", "/health")  # the page can be loaded without a token, and then asks for one
 _HEADERS = [
     (b"x-content-type-options", b"nosniff"),
@@ -86,6 +88,8 @@ class Guard:
                 await self._serve(scope, receive, counted)
         except _Refused as refused:
             await _refuse(counted, refused)
+        except Gone:
+            status = _GONE
         except TimeoutError:
             self.counters.add("timeouts")
             if not status:
@@ -106,7 +110,7 @@ class Guard:
             await self.app(scope, _replay(body, receive), send)
             return
         kind = dict(scope["headers"]).get(b"content-type", b"").decode("latin-1")
-        response = await answer(kind, body)
+        response = await answer(kind, body, receive)
         await response(scope, receive, send)
 
     def _check_token(self, scope: Message) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from longtail.data import TopK
 from longtail.report import Report
 from longtail.tagger.answering import Answering
 from longtail.tagger.choose import choose, make_model
-from longtail.tagger.explanation import explain_row
+from longtail.tagger.explanation import Explanation, explain_steps
 from longtail.tagger.fields import Columns, as_columns, check_weights, is_matrix, joined, rows_of
 from longtail.tagger.fitting import copied, fit_ranker, label_rows, named_labels
 from longtail.tagger.growing import teach
@@ -249,19 +249,29 @@ class Tagger(Answering):
         Without ``label``, for the best one. ``longtail.tagger.explanation`` tells how.
         """
         self._check_fitted()
-        columns = self._columns([text])
-        x = rows_of(columns, self.vectorizer_, check_weights(self.field_weights))
         if label is None:
-            best = self.rank(x, 1).indices[0, 0]
+            best = self.predict_topk([text], 1).indices[0, 0]
             if best < 0:
                 raise ValueError("this text gets no label: name the one to explain")
             label = self.label_names[best]
         names = [label] if isinstance(label, str) else list(label)
-        ids = {name: find_label(self.vocabulary_, name) for name in names}
-        found = explain_row(
+        found = [why for why in self.explain_steps(text, names, n_terms=n_terms) if why is not None]
+        return found[0] if isinstance(label, str) else found
+
+    def explain_steps(
+        self, text: Any, labels: Sequence[str], *, n_terms: int = 10
+    ) -> Iterator[Explanation | None]:
+        """The explanations of several labels, with a None after every step of the work.
+
+        For servers, which have other things to do in between, or stop.
+        """
+        self._check_fitted()
+        columns = self._columns([text])
+        x = rows_of(columns, self.vectorizer_, check_weights(self.field_weights))
+        ids = {name: find_label(self.vocabulary_, name) for name in labels}
+        return explain_steps(
             self.model_, self.vectorizer_, x, joined(columns)[0], ids, as_k(n_terms, "n_terms")
         )
-        return found[0] if isinstance(label, str) else found
 
     def add_labels(self, texts: Any, labels: Any) -> Tagger:
         """Teaches new labels from some texts, without training the others again.
