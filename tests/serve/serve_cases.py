@@ -82,13 +82,19 @@ class Server:
 
 @contextlib.contextmanager
 def serving(
-    model: Path, *options: object, before: Callable[[], None] | None = None
+    model: Path,
+    *options: object,
+    before: Callable[[], None] | None = None,
+    command: list[str] | None = None,
 ) -> Iterator[Server]:
-    """Starts a server on a free port, ``before`` called in its process, and stops it in the end."""
+    """Starts a server on a free port, ``before`` called in its process, and stops it in the end.
+
+    ``command``: what starts it instead of ``longtail serve``, given the model's folder.
+    """
     path = os.pathsep.join(p for p in (SOURCE, os.environ.get("PYTHONPATH")) if p)
-    command = [sys.executable, "-m", "longtail", "serve", str(model), "--port", "0"]
+    usual = [sys.executable, "-m", "longtail", "serve", str(model), "--port", "0"]
     process = subprocess.Popen(
-        [*command, *map(str, options)],
+        [*(usual if command is None else [*command, str(model)]), *map(str, options)],
         stderr=subprocess.PIPE,
         text=True,
         env={**os.environ, "PYTHONPATH": path},
@@ -120,6 +126,21 @@ def wait_for(condition: Any, seconds: float = 30.0) -> None:
                 return
         assert time.monotonic() < deadline, "waited in vain"
         time.sleep(0.05)
+
+
+def children(parent: int) -> list[int]:
+    """Worker processes: children that run our code, and not the tracker of resources."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+                command = (entry / "cmdline").read_bytes()
+            except OSError:
+                continue
+            if int(fields[1]) == parent and b"resource_tracker" not in command:
+                found.append(int(entry.name))
+    return found
 
 
 async def call(

@@ -225,3 +225,9 @@ def test_texts_with_many_labels_are_asked_in_smaller_batches(
 
     asyncio.run(check())
     assert sizes[0] == 100 and max(sizes[1:]) <= 25 and sum(sizes) == 200
+
+
+def test_the_page_asks_for_one_label_at_a_time() -> None:
+    """``test_service_page.py`` looks at the marks in a browser, where there is one."""
+    script = (Path(lt.__file__).parent / "serve" / "static" / "page.js").read_text()
+    assert script.count('call("/explain"') == 1 and "explain: true" not in script

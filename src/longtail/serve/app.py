@@ -27,14 +27,17 @@ from longtail.serve.refusals import invalid, refusal
 from longtail.serve.settings import Settings
 from longtail.tagger.names import search_labels
 
-__all__ = ["create_app", "from_environment"]
+__all__ = ["create_app"]
 
 _STATIC = {
     "page.js": "text/javascript; charset=utf-8",
     "page.css": "text/css; charset=utf-8",
     "icon.svg": "image/svg+xml",
 }
-_REPORT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+_REPORT_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
+    "form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
+)
 _ERRORS: dict[int | str, dict[str, Any]] = {
     status: {"model": schemas.Problem, "content": {TYPE: {}}, "description": text}
     for status, text in {
@@ -42,7 +45,9 @@ _ERRORS: dict[int | str, dict[str, Any]] = {
         401: "no token, or a wrong one",
         413: "too large",
         415: "the content type is not JSON",
+        421: "called by a name that is not the server's",
         422: "what is asked for makes no sense",
+        429: "too many requests",
         503: "too busy, or too slow",
     }.items()
 }
@@ -73,6 +78,7 @@ def create_app(settings: Settings) -> Any:
         lifespan=lifespan,
         docs_url=None,  # their pages load scripts from elsewhere
         redoc_url=None,
+        redirect_slashes=False,  # a redirect would repeat whatever name the client called us by
         responses=_ERRORS,
     )
     _handle_errors(app)
@@ -86,11 +92,6 @@ def create_app(settings: Settings) -> Any:
         ("POST", "/explain"): predicting.explain,
     }
     return Guard(app, settings, counters, direct)
-
-
-def from_environment() -> Any:
-    """For worker processes."""
-    return create_app(Settings.from_environment())
 
 
 def _facts(
@@ -120,6 +121,7 @@ def _facts(
         ]
         return JSONResponse({"labels": found, "total": len(tagger.label_names)})
 
+    @app.head("/health", include_in_schema=False)
     @app.get("/health", response_model=schemas.Health, summary="Whether the server answers")
     async def health() -> dict[str, Any]:
         return {"status": "ok", "reload_error": holder.error}

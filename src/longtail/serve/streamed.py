@@ -8,6 +8,8 @@ import asyncio
 from collections.abc import Iterator
 from typing import Any
 
+from longtail.serve.gone import until_gone
+
 __all__ = ["Streamed"]
 
 _TYPE = (b"content-type", b"application/json")
@@ -25,6 +27,12 @@ class Streamed:
         if following is None:
             headers.append((b"content-length", str(len(chunk)).encode()))
         await send({"type": "http.response.start", "status": 200, "headers": headers})
+        if following is None:
+            await send({"type": "http.response.body", "body": chunk})
+        else:
+            await until_gone(self._send(chunk, following, send), receive)
+
+    async def _send(self, chunk: bytes, following: bytes | None, send: Any) -> None:
         while following is not None:
             # ``send`` waits for a client that reads slowly, and this for everybody else.
             await send({"type": "http.response.body", "body": chunk, "more_body": True})

@@ -97,6 +97,7 @@ async function predict() {
   running?.abort();
   if (!text.trim()) {
     asked = null;
+    explaining?.abort();
     $("labels").replaceChildren();
     $("marked").hidden = true;
     $("legend").hidden = true;
@@ -154,18 +155,19 @@ async function choose(i) {
   [...$("labels").querySelectorAll("button")].forEach((button, j) =>
     button.setAttribute("aria-pressed", String(i === j)));
   explaining?.abort();
+  const text = asked?.text;
   const item = asked?.labels[i];
   $("marked").hidden = !item;
   $("legend").hidden = !item;
   if (!item) return;
-  mark(asked.text, [], "");
+  mark(text, [], "");
   const mine = (explaining = new AbortController());
   try {
     item.explanation ??= await (await call("/explain", {
       method: "POST",
       signal: mine.signal,
       headers: { "content-type": "application/json" },
-      body: JSON.stringify({ text: asked.text, label: item.label }),
+      body: JSON.stringify({ text, label: item.label }),
     })).json();
   } catch (error) {
     if (error.name !== "AbortError") $("legend").textContent = error.message;
@@ -173,7 +175,7 @@ async function choose(i) {
   }
   if (mine !== explaining) return;
   const spans = item.explanation.spans;
-  mark(asked.text, spans, spans.length
+  mark(text, spans, spans.length
     ? `Shaded words speak for “${item.text || item.label}”, dashed ones against it.`
     : `No single word decides for “${item.text || item.label}”.`);
 }
