@@ -197,13 +197,17 @@ def test_sigterm_loses_no_request(model: Path, options: list[object]) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="finds worker processes in /proc")
-def test_workers_end_with_their_supervisor(model: Path) -> None:
+def test_workers_end_with_their_supervisor(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
     with serving(model, "--workers", 2) as server:
         workers = children(server.process.pid)
         assert len(workers) >= 2
         server.process.kill()
         server.process.wait()
         wait_for(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in workers))
+    assert os.listdir(tmp_path) == []
 
 
 @pytest.mark.parametrize("token", ["", "  "])

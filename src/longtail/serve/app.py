@@ -56,7 +56,7 @@ _ERRORS: dict[int | str, dict[str, Any]] = {
 def create_app(settings: Settings) -> Any:
     """The ASGI application of a server with these settings; loads the model."""
     counters = Counters(settings.counters)
-    holder = Holder(settings.model, counters)
+    holder = Holder(settings, counters)
     batcher = Batcher(settings.max_waiting, counters)
 
     @contextlib.asynccontextmanager

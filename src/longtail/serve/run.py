@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import os
 import resource
+import shutil
 import socket
 import sys
+import tempfile
 from dataclasses import replace
 
 from longtail.exceptions import MissingDependencyError
@@ -36,13 +38,15 @@ def run(settings: Settings, *, host: str = "127.0.0.1", port: int = 8000, worker
     from longtail.serve.server import make_server
     from longtail.serve.supervisor import supervise
 
-    n_labels = len(load_model(settings.model).tagger.label_names)
+    n_labels = len(load_model(settings).tagger.label_names)
     listening = _listen(host, port)
     if settings.hosts is None:
         settings = replace(settings, hosts=default_hosts(host))
+    if workers > 1:
+        copies = tempfile.mkdtemp(prefix="longtail-models-")
+        settings = replace(settings, n_workers=workers, counters=make_file(), copies=copies)
     settings = replace(
         settings,
-        counters=make_file() if workers > 1 else None,
         max_connections=min(settings.max_connections, _descriptors() - _SPARE),
     )
     shown = f"[{host}]" if ":" in host else host
@@ -61,6 +65,8 @@ def run(settings: Settings, *, host: str = "127.0.0.1", port: int = 8000, worker
         if settings.counters is not None:
             with contextlib.suppress(OSError):
                 os.unlink(settings.counters)
+        if settings.copies is not None:
+            shutil.rmtree(settings.copies, ignore_errors=True)
 
 
 def _listen(host: str, port: int) -> socket.socket:

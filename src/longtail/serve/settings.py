@@ -19,7 +19,8 @@ class Settings:
     answers to (``longtail.serve.hosts``), None for loopback's; ``rate``: requests that a client may
     send a second, None for any number; ``max_connections``: of one process; ``header_seconds``: for
     a client to say what it wants; ``write_seconds``: for it to read some of the answer;
-    ``counters``: file that the worker processes share their numbers in, None for a single process.
+    ``n_workers``: processes; ``counters`` and ``copies``: a file and a folder that they share their
+    numbers and the model in, None for a single process.
     """
 
     model: str
@@ -36,7 +37,9 @@ class Settings:
     max_connections: int = 1000
     header_seconds: float = 10.0
     write_seconds: float = 20.0
+    n_workers: int = 1
     counters: str | None = None
+    copies: str | None = None
 
     def __post_init__(self) -> None:
         if self.token is not None and not self.token.strip():

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
+import shutil
 import signal
 import socket
 import threading
@@ -73,15 +74,20 @@ def supervise(settings: Settings, listening: socket.socket, n_workers: int) -> N
 
 def _work(settings: Settings, listening: socket.socket, alive: Connection) -> None:
     """What a worker process does."""
-    threading.Thread(target=_end_with, args=(alive,), daemon=True).start()
+    threading.Thread(target=_end_with, args=(alive, settings), daemon=True).start()
     from longtail.serve.server import make_server
 
     with contextlib.suppress(KeyboardInterrupt):
         make_server(settings).run(sockets=[listening])
 
 
-def _end_with(alive: Connection) -> None:
-    """Ends this process once the supervisor is gone: nothing is ever sent."""
+def _end_with(alive: Connection, settings: Settings) -> None:
+    """Ends this process once the supervisor is gone, and removes what that would have removed."""
     with contextlib.suppress(EOFError, OSError):
-        alive.recv_bytes()
+        alive.recv_bytes()  # nothing is ever sent
+    if settings.copies is not None:
+        shutil.rmtree(settings.copies, ignore_errors=True)
+    if settings.counters is not None:
+        with contextlib.suppress(OSError):
+            os.unlink(settings.counters)
     os.kill(os.getpid(), signal.SIGTERM)
