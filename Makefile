@@ -94,7 +94,8 @@ sanitize: setup  ## run the tests on a core built with the address and undefined
 tsan:  ## run the threaded kernels under the thread sanitizer (no Python; minutes to build the first time)
 	@tests/native/run.sh
 
-fuzz:  ## fuzz the text reader for ten minutes (needs clang); another time: tests/fuzz/run.sh SECONDS
+fuzz: setup  ## fuzz models, calls, texts, memory and HTTP, then the text reader (the latter needs clang)
+	@$(BIN)/python tests/fuzz/fuzz.py $(ARGS)
 	@tests/fuzz/run.sh
 
 dist: setup  ## build the source distribution, and from it a wheel for this machine, into dist/

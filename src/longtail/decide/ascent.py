@@ -17,6 +17,8 @@ from longtail.decide.utilities import native_name
 
 __all__ = ["BlockCoordinateAscent", "ascend"]
 
+_MOST_STARTS = 1000
+
 
 class BlockCoordinateAscent(DecisionRule):
     """Names k labels a row so that a label-wise metric of the whole set is as large as expected.
@@ -137,8 +139,10 @@ class BlockCoordinateAscent(DecisionRule):
         n_starts = self.n_starts
         if n_starts is None:
             n_starts = 8 if len(found.values) < 10_000 else 1
+        if as_k(n_starts, "n_starts") > _MOST_STARTS:
+            raise ValueError(f"n_starts must be at most {_MOST_STARTS}, got {n_starts}")
         others = ["top", *["greedy", "random"] * n_starts]
-        starts = [self.init, *others[: as_k(n_starts, "n_starts") - 1]]
+        starts = [self.init, *others[: n_starts - 1]]
         seed = as_seed(self.random_state)
         runs = [((seed + r) % 2**64, self.precision_weight, s) for r, s in enumerate(starts)]
         results = ascend(self, found, runs)

@@ -38,8 +38,16 @@ _REPORT_POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
     "form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
 )
+
+
+def _problem(text: str) -> dict[str, Any]:
+    """An error, for the contract."""
+    shape = {"schema": {"$ref": f"#/components/schemas/{schemas.Problem.__name__}"}}
+    return {"model": schemas.Problem, "content": {TYPE: shape}, "description": text}
+
+
 _ERRORS: dict[int | str, dict[str, Any]] = {
-    status: {"model": schemas.Problem, "content": {TYPE: {}}, "description": text}
+    status: _problem(text)
     for status, text in {
         400: "not JSON",
         401: "no token, or a wrong one",
@@ -144,7 +152,7 @@ def _facts(
     @app.get(
         "/report",
         response_class=Response,
-        responses={404: {"model": schemas.Problem, "description": "no report was kept"}},
+        responses={404: _problem("no report was kept")},
         summary="The evaluation report of the model, as a page",
     )
     async def report() -> Response:

@@ -84,7 +84,7 @@ def _terms(vectorizer: Any, words: list[str]) -> Iterator[tuple[str, range]]:
     """Every n-gram that touches a word, and which words it touches."""
     low, high = vectorizer.ngram_range
     if vectorizer.analyzer == "word":
-        for n in range(low, high + 1):
+        for n in range(low, min(high, len(words)) + 1):
             for i in range(len(words) - n + 1):
                 yield " ".join(words[i : i + n]), range(i, i + n)
         return
@@ -92,7 +92,7 @@ def _terms(vectorizer: Any, words: list[str]) -> Iterator[tuple[str, range]]:
         padded = f" {word} "
         found = {
             padded[j : j + n]
-            for n in range(low, high + 1)
+            for n in range(min(low, len(padded)), min(high, len(padded)) + 1)
             for j in range(max(1, len(padded) - n + 1))
         }
         yield from ((term, range(i, i + 1)) for term in found)
