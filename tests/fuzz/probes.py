@@ -225,11 +225,16 @@ USUAL |= {"texts": [TEXTS], "labels": [LABELS], "text": [TEXTS[0]], "label": [0,
 USUAL |= {"p": [np.linspace(0.1, 1, 12)], "label_names": [NAMES], "n_jobs": [1, 1000]}
 
 
+AMOUNTS_OF_WORK = {"n_resamples", "n_repeats", "n_draws", "max_iter", "max_sweeps", "n_bins"}
+
+
 def _value(parameter: inspect.Parameter, rng: random.Random) -> Any:
     """The usual, or something odd. Most calls should get past the first check."""
     usual = USUAL.get(parameter.name)
     if usual and rng.random() < 0.6:
         return rng.choice(usual)
+    if parameter.name in AMOUNTS_OF_WORK:  # as much as is asked for, and no hang
+        return rng.choice([0, 1, 3, -1, True, None, "x", 1.5])
     if parameter.name in ("path", "checkpoint", "file"):
         return rng.choice(["", "\0", "/dev/null/x", "/proc/nothing", 3, None, str(_folder() / "x")])
     if parameter.default is not inspect.Parameter.empty and rng.random() < 0.3:

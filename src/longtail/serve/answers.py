@@ -16,6 +16,7 @@ from longtail.tagger.abilities import can_filter
 __all__ = ["explaining", "explaining_one", "model_facts", "rendered"]
 
 _SHOWN = ("P@1", "P@5", "R@5", "nDCG@5", "PSP@5", "macro-F1 present@5", "coverage present@5")
+_SPANS = 500  # that are made into JSON at a time
 _CHUNK = 1 << 16  # bytes of JSON that are made at a time: a few milliseconds
 
 
@@ -36,7 +37,16 @@ def explaining_one(tagger: Tagger, text: Any, label: str) -> Iterator[str | None
 
 def _as_json(steps: Iterator[Any]) -> Iterator[str | None]:
     for why in steps:
-        yield None if why is None else _dumps(_reason(why))
+        yield None
+        if why is not None:
+            terms = [{"term": term, "weight": _finite(weight)} for term, weight in why.terms]
+            parts = []
+            for start in range(0, len(why.spans), _SPANS):
+                spans = why.spans[start : start + _SPANS]
+                parts.append(_dumps([[a, b, _finite(w)] for a, b, w in spans])[1:-1])
+                yield None
+            head = _dumps({"method": why.method, "terms": terms})
+            yield f'{head[:-1]},"spans":[{",".join(parts)}]}}'
 
 
 def rendered(tagger: Tagger, answers: list[Answer], reasons: list[str] | None) -> Iterator[bytes]:
@@ -70,14 +80,6 @@ def _result(tagger: Tagger, answer: Answer, reasons: Iterator[str] | None) -> st
 
 def _dumps(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"))
-
-
-def _reason(reason: Any) -> dict[str, Any]:
-    return {
-        "method": reason.method,
-        "terms": [{"term": term, "weight": _finite(weight)} for term, weight in reason.terms],
-        "spans": [[start, end, _finite(weight)] for start, end, weight in reason.spans],
-    }
 
 
 def _finite(number: float) -> float:

@@ -14,8 +14,8 @@ from typing import Any
 __all__ = ["MOST_CHARACTERS", "MOST_PAIRS", "MOST_TEXTS", "too_much"]
 
 MOST_TEXTS = 16
-MOST_PAIRS = 20_000  # words times labels
-MOST_CHARACTERS = 500_000
+MOST_PAIRS = 10_000  # words times labels
+MOST_CHARACTERS = 250_000
 LEAST = 100
 _WORD = re.compile(r"\w\w+")
 

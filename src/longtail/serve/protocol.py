@@ -35,13 +35,14 @@ Base: Any = AutoHTTPProtocol  # whichever parser is installed
 
 def limited_protocol(settings: Settings) -> type[Limited]:
     """The protocol class for a server with these settings."""
-    return type("LimitedProtocol", (Limited,), {"settings": settings})
+    return type("LimitedProtocol", (Limited,), {"settings": settings, "silent": {}})
 
 
 class Limited(Base):  # type: ignore[misc]
     """A connection under watch."""
 
     settings: Settings
+    silent: dict[Limited, None]  # connections of this process without a request, oldest first
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         super().connection_made(transport)
@@ -53,9 +54,11 @@ class Limited(Base):  # type: ignore[misc]
         self._watching = self.loop.call_later(TICK, self._watch)
         if len(self.connections) > self.settings.max_connections:
             self._make_room()
+        self.silent[self] = None
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._watching.cancel()
+        self.silent.pop(self, None)
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -71,6 +74,7 @@ class Limited(Base):  # type: ignore[misc]
                 self._refuse(b"431 Request Header Fields Too Large")
         else:
             self._head = 0
+            self.silent.pop(self, None)
             if self._leaving:
                 self.cycle.keep_alive = False
             if self._counts_bodies and self._framing > MOST_HEAD + _FRAMING * self._body:
@@ -102,6 +106,8 @@ class Limited(Base):  # type: ignore[misc]
     def on_response_complete(self) -> None:
         self._since = self.loop.time()
         super().on_response_complete()
+        if self._waiting() and not self.transport.is_closing():
+            self.silent[self] = None
 
     def shutdown(self) -> None:
         if not self._waiting():
@@ -136,13 +142,13 @@ class Limited(Base):  # type: ignore[misc]
 
     def _make_room(self) -> None:
         """Closes the connection that has been silent the longest, or this one if none is silent."""
-        silent = [c for c in self.connections if c is not self and c._waiting()]
-        if silent:
-            oldest = min(silent, key=lambda connection: connection._since)
+        oldest = next(iter(self.silent), None)
+        if oldest is None:
+            self._refuse(b"503 Service Unavailable")
+        else:
+            del self.silent[oldest]
             self.connections.discard(oldest)
             oldest.transport.abort()
-        else:
-            self._refuse(b"503 Service Unavailable")
 
     def _refuse(self, status: bytes) -> None:
         if not self.transport.is_closing():
