@@ -114,7 +114,8 @@ sanitize: setup  ## run the tests on a core built with the address and undefined
 tsan:  ## run the threaded kernels under the thread sanitizer (no Python; minutes to build the first time)
 	@tests/native/run.sh
 
-fuzz:  ## fuzz the text reader for ten minutes (needs clang); another time: tests/fuzz/run.sh SECONDS
+fuzz: setup  ## fuzz models, calls, texts, memory and HTTP, then the text reader (the latter needs clang)
+	@$(BIN)/python tests/fuzz/fuzz.py $(ARGS)
 	@tests/fuzz/run.sh
 
 # On Linux the wheel is also marked with the oldest C library that it runs with (manylinux_2_28 and the like).

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from longtail._native import n_threads
-from longtail._validation import as_features, as_k, as_labels, as_seed
+from longtail._validation import as_features, as_k, as_labels, as_seed, as_width
 
 small = hnp.arrays(
     np.float32,
@@ -40,6 +40,47 @@ def test_canonical_input_is_not_copied() -> None:
     assert as_features(dense) is dense
     Y = sp.csr_matrix(np.eye(3, dtype=np.float32))
     assert as_labels(Y) is Y
+
+
+@pytest.mark.parametrize("make", [sp.csr_matrix, sp.csr_array, sp.csc_matrix])
+def test_a_matrix_that_lies_about_its_format(make: type) -> None:
+    """Unsorted columns and duplicates, under flags that say there are none."""
+    rows, columns = np.array([0, 0, 0, 1, 1]), np.array([2, 0, 2, 1, 1])
+    X = make((3, 3), dtype=np.float32)
+    counts = np.bincount(columns if make is sp.csc_matrix else rows, minlength=3)
+    order = np.argsort(columns, kind="stable") if make is sp.csc_matrix else slice(None)
+    X.indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
+    X.indices = (rows if make is sp.csc_matrix else columns)[order].astype(np.int32)
+    X.data = np.ones(5, np.float32)
+    X.has_canonical_format = X.has_sorted_indices = True
+    found = as_features(X)
+    assert found.indices.tolist() == [0, 2, 1] and found.data.tolist() == [1, 2, 2]
+    assert X.nnz == 5, "the caller's object stays as it is"
+    with pytest.raises(ValueError, match="pass each label once"):
+        as_labels(X)
+
+
+def test_order_is_looked_at_across_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("longtail._validation._CHUNK", 3)
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        X = sp.random(5, 7, rng.random(), "csr", np.float32, rng)
+        X.sort_indices()
+        assert as_features(X) is X
+        if X.nnz > 1:
+            X.indices[:] = X.indices[::-1]
+            X.indptr[:] = X.nnz - X.indptr[::-1]
+            honest = X.copy()
+            honest.has_sorted_indices = False
+            X.has_canonical_format = True
+            np.testing.assert_array_equal(as_features(X).toarray(), honest.toarray())
+
+
+def test_a_width_is_bounded_by_the_labels() -> None:
+    assert as_width(40, 12) == 40 and as_width(5000, 5000) == 5000
+    for k, n_labels in [(10**9, 12), (1001, 12), (5001, 5000)]:
+        with pytest.raises(ValueError, match=f"k is {k}, but there are {n_labels} labels"):
+            as_width(k, n_labels)
 
 
 def test_small_integers_do_not_wrap_around() -> None:

@@ -37,26 +37,27 @@ _BODIES = [
     b"",
     b"\x1f\x8b\x08",
 ]
+_POST = b"POST /predict HTTP/1.1\r\nhost: localhost\r\n"
 _RAW = [
     b"\r\n\r\n",
     b"GET\r\n\r\n",
     b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",  # somebody speaks TLS
-    b"GET / HTTP/9.9\r\nhost: x\r\n\r\n",
+    b"GET / HTTP/9.9\r\nhost: localhost\r\n\r\n",
     b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
-    b"POST /predict HTTP/1.1\r\nhost: x\r\ncontent-length: -1\r\n\r\n{}",
-    b"POST /predict HTTP/1.1\r\nhost: x\r\ncontent-length: 99999999999999999999\r\n\r\n{}",
-    b"POST /predict HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\ncontent-length: 7\r\n\r\n{}",
-    b"POST /predict HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n{}\r\n0\r\n\r\n",
-    b"POST /predict HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\nffffffffffffffff\r\n",
-    b"GET /%00%ff%zz HTTP/1.1\r\nhost: x\r\n\r\n",
-    b"GET /labels?q=%ff%fe&limit=%00 HTTP/1.1\r\nhost: x\r\n\r\n",
-    b"GET /static/../../../etc/passwd HTTP/1.1\r\nhost: x\r\n\r\n",
-    b"GET / HTTP/1.1\r\nhost: x\r\n" + b"a: " + b"b" * 200_000 + b"\r\n\r\n",
+    _POST + b"content-length: -1\r\n\r\n{}",
+    _POST + b"content-length: 99999999999999999999\r\n\r\n{}",
+    _POST + b"content-length: 2\r\ncontent-length: 7\r\n\r\n{}",
+    _POST + b"transfer-encoding: chunked\r\n\r\nzz\r\n{}\r\n0\r\n\r\n",
+    _POST + b"transfer-encoding: chunked\r\n\r\nffffffffffffffff\r\n",
+    b"GET /%00%ff%zz HTTP/1.1\r\nhost: localhost\r\n\r\n",
+    b"GET /labels?q=%ff%fe&limit=%00 HTTP/1.1\r\nhost: localhost\r\n\r\n",
+    b"GET /static/../../../etc/passwd HTTP/1.1\r\nhost: localhost\r\n\r\n",
+    b"GET / HTTP/1.1\r\nhost: localhost\r\n" + b"a: " + b"b" * 200_000 + b"\r\n\r\n",
     b"GET / HTTP/1.1\r\n" + b"a: b\r\n" * 5000 + b"\r\n",
-    b"GET / HTTP/1.1\r\nhost: x\r\nx\x00y: z\r\n\r\n",
-    b"GET / HTTP/1.1\r\nhost: x\r\nupgrade: websocket\r\nconnection: upgrade\r\n\r\n",
-    b"OPTIONS * HTTP/1.1\r\nhost: x\r\n\r\n",
-    b"CONNECT a:1 HTTP/1.1\r\nhost: x\r\n\r\n",
+    b"GET / HTTP/1.1\r\nhost: localhost\r\nx\x00y: z\r\n\r\n",
+    b"GET / HTTP/1.1\r\nhost: localhost\r\nupgrade: websocket\r\nconnection: upgrade\r\n\r\n",
+    b"OPTIONS * HTTP/1.1\r\nhost: localhost\r\n\r\n",
+    b"CONNECT a:1 HTTP/1.1\r\nhost: localhost\r\n\r\n",
 ]
 _TYPES = ["text/plain", "multipart/form-data", "application/xml", "", "application/json; charset=x"]
 

@@ -99,7 +99,9 @@ struct TfidfTransformer {
   nb::object analyzer;
   Array1<uint8_t> term_bytes;
   Array1<int64_t> term_offsets;
+  Array1<int32_t> columns;
   Array1<float> weights;
+  std::vector<float> dense;  // weights of all hashed columns, where that is no large array
   TermTree terms;
   TfidfModel model;
 };
@@ -151,7 +153,7 @@ void bind_fit(nb::module_& m) {
          int n_threads, nb::object progress) {
         TfidfFitOptions options;
         options.pruning = {min_texts, max_texts, max_terms};
-        options.weighting = {binary, sublinear, norm_from(norm), nullptr};
+        options.weighting = {binary, sublinear, norm_from(norm), {}};
         options.idf = idf;
         options.smooth = smooth;
         options.n_features = n_features;
@@ -164,7 +166,8 @@ void bind_fit(nb::module_& m) {
           fit = fit_tfidf(input.views, analyzer.options, options, n_threads, poll);
         }
         return nb::make_tuple(to_numpy(std::move(fit.term_bytes)), to_numpy(std::move(fit.term_offsets)),
-                              to_numpy(std::move(fit.weights)), fit.n_seen, csr_tuple(std::move(fit.rows)));
+                              to_numpy(std::move(fit.columns)), to_numpy(std::move(fit.weights)), fit.others,
+                              fit.n_seen, csr_tuple(std::move(fit.rows)));
       },
       nb::arg("analyzer"), nb::arg("texts"), nb::kw_only(), nb::arg("min_texts"), nb::arg("max_texts"),
       nb::arg("max_terms"), nb::arg("n_features"), nb::arg("binary"), nb::arg("sublinear"), nb::arg("norm"),
@@ -176,25 +179,38 @@ void bind_transformer(nb::module_& m) {
       .def(
           "__init__",
           [](TfidfTransformer* self, nb::object analyzer, Array1<uint8_t> term_bytes, Array1<int64_t> term_offsets,
-             Array1<float> weights, bool hashing, bool binary, bool sublinear, const std::string& norm) {
-            require(1 <= weights.shape(0) && weights.shape(0) <= INT32_MAX,
-                    "between 1 and 2^31 - 1 columns are needed");
+             Array1<int32_t> columns, Array1<float> weights, float others, int64_t n_features, bool binary,
+             bool sublinear, const std::string& norm) {
+            const bool hashing = n_features > 0;
+            const int64_t n = hashing ? n_features : static_cast<int64_t>(weights.shape(0));
+            require(1 <= n && n <= INT32_MAX, "between 1 and 2^31 - 1 columns are needed");
             TfidfModel model;
             model.options = &nb::cast<TextAnalyzer&>(analyzer).options;
-            model.n_columns = static_cast<uint32_t>(weights.shape(0));
-            model.weighting = {binary, sublinear, norm_from(norm), weights.data()};
+            model.n_columns = static_cast<uint32_t>(n);
+            model.weighting = {binary, sublinear, norm_from(norm), ColumnWeights(weights.data())};
             TermTree terms;
-            if (!hashing) {
+            std::vector<float> dense;
+            if (hashing) {
+              const int32_t* first = columns.data();
+              const int32_t* last = first + columns.shape(0);
+              require(columns.shape(0) == weights.shape(0), "columns and weights differ in number");
+              require(std::is_sorted(first, last) && (first == last || (*first >= 0 && last[-1] < n)),
+                      "columns must ascend within the hashed ones");
+              model.weighting.weights =
+                  hashed_weights(first, weights.data(), last - first, others, model.n_columns, dense);
+            } else {
               const TermsView view = terms_view(term_bytes, term_offsets);
               require(view.n == int64_t{model.n_columns}, "terms and weights differ in number");
               nb::gil_scoped_release nogil;
               terms = TermTree(view, model.options->gap());
             }
-            new (self) TfidfTransformer{analyzer, term_bytes, term_offsets, weights, std::move(terms), model};
+            new (self) TfidfTransformer{analyzer, term_bytes,       term_offsets,     columns,
+                                        weights,  std::move(dense), std::move(terms), model};
             if (!hashing) self->model.terms = &self->terms;
           },
-          nb::arg("analyzer"), nb::arg("term_bytes"), nb::arg("term_offsets"), nb::arg("weights"), nb::kw_only(),
-          nb::arg("hashing"), nb::arg("binary"), nb::arg("sublinear"), nb::arg("norm"))
+          nb::arg("analyzer"), nb::arg("term_bytes"), nb::arg("term_offsets"), nb::arg("columns"), nb::arg("weights"),
+          nb::arg("others"), nb::kw_only(), nb::arg("n_features"), nb::arg("binary"), nb::arg("sublinear"),
+          nb::arg("norm"))
       .def(
           "transform",
           [](const TfidfTransformer& self, nb::list texts, int n_threads, nb::object progress) {

@@ -1,15 +1,43 @@
 #include "kernels/parallel.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <exception>
 #include <mutex>
-#include <system_error>
 #include <thread>
 #include <vector>
 
 namespace lt {
+
+namespace {
+
+// Address space that is kept while threads start, and given back before they work: where memory is short, as many
+// start as leave room for their tasks.
+class Reserve {
+ public:
+  Reserve() : start_(mmap(nullptr, kBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {}
+  ~Reserve() { release(); }
+  Reserve(const Reserve&) = delete;
+  Reserve& operator=(const Reserve&) = delete;
+  bool held() const { return start_ != MAP_FAILED; }
+  void release() {
+    if (held()) munmap(start_, kBytes);
+    start_ = MAP_FAILED;
+  }
+
+ private:
+  static constexpr size_t kBytes = size_t{32} << 20;
+  void* start_;
+};
+
+// The C++ library allocates a thread's record of exceptions when it is first used, and aborts the process where there
+// is no memory left: every thread asks for it before any of them works. Returns 0.
+int prepare_exceptions() { return std::uncaught_exceptions(); }
+
+}  // namespace
 
 int resolve_threads(int n_jobs) {
   if (n_jobs > 0) return n_jobs;
@@ -50,28 +78,30 @@ bool parallel_for(int64_t n_tasks, int n_threads, const std::function<void(int64
     if (--running == 0) finished.notify_one();
   };
 
+  Reserve reserve;
   std::vector<std::thread> threads;
-  threads.reserve(n_workers);
-  for (int worker = 0; worker < n_workers; ++worker) {
-    {
-      std::lock_guard lock(mutex);
-      ++running;
-    }
-    try {
+  std::atomic<int> ready{prepare_exceptions()};
+  std::atomic<bool> open{false};
+  try {
+    threads.reserve(n_workers);
+    for (int worker = 0; worker < n_workers && reserve.held(); ++worker) {
       threads.emplace_back([&, worker] {
+        ready.fetch_add(1 + prepare_exceptions());
+        ready.notify_one();
+        open.wait(false);
         if (start) start(worker);
         work(worker);
       });
-    } catch (const std::system_error&) {  // the machine refuses another thread: go on with those there are
-      std::lock_guard lock(mutex);
-      --running;
-      break;
     }
+  } catch (...) {  // the machine refuses another thread: go on with those there are
   }
-  if (threads.empty()) {
-    ++running;
-    work(0);
-  }
+  const int started = static_cast<int>(threads.size());
+  running = std::max(started, 1);
+  for (int n = ready.load(); n < started; n = ready.load()) ready.wait(n);
+  reserve.release();
+  open = true;
+  open.notify_all();
+  if (threads.empty()) work(0);
 
   bool interrupted = false;
   std::unique_lock lock(mutex);

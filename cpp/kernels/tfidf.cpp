@@ -65,6 +65,9 @@ void each_block(std::vector<RowBlock>& blocks, int n_threads, const Poll& poll, 
   if (!done) throw std::runtime_error("stopped");
 }
 
+// Whether an array over all columns is small, or not much larger than what it holds.
+bool is_dense(int64_t n_columns, int64_t n_used) { return n_columns <= std::max<int64_t>(1 << 16, 8 * n_used); }
+
 float weight(double n_texts_with_term, double n_texts, const TfidfFitOptions& fit) {
   if (!fit.idf) return 1;
   const double smooth = fit.smooth ? 1 : 0, with = n_texts_with_term + smooth;
@@ -120,7 +123,7 @@ void fit_vocabulary(const std::vector<TextView>& texts, const TextOptions& optio
     map_rows(block, bits, scratch[w].spare, [&](uint32_t id) { return column[id]; });
   });
   Weighting weighting = fit.weighting;
-  weighting.weights = fit.idf ? out.weights.data() : nullptr;
+  if (fit.idf) weighting.weights = ColumnWeights(out.weights.data());
   out.rows = write_csr(blocks, weighting, n_threads, poll);
 }
 
@@ -129,31 +132,74 @@ void fit_hashed(const std::vector<TextView>& texts, const TextOptions& options, 
   const uint32_t n = fit.n_features;
   const TfidfModel model{&options, nullptr, n, {}};
   std::vector<TextScratch> scratch(n_threads);
-  std::vector<std::atomic<uint32_t>> n_texts(n);
+  int64_t n_characters = 0;
+  for (const TextView& text : texts) n_characters += text.length;
+  // A counter per column, or a list of those that occur: memory follows the texts, whatever n_features is.
+  const bool dense = is_dense(n, n_characters);
+  std::vector<std::atomic<uint32_t>> n_texts(dense ? n : 0);
+  std::vector<std::vector<uint32_t>> listed(dense ? 0 : n_threads);
   const auto count = [&](const TextView& text, Buffer<Entry>& entries, int64_t& size, int w) {
     const int64_t begin = size;
     text_row(text, model, scratch[w], entries, size);
-    for (int64_t i = begin; i < size; ++i) n_texts[entry_id(entries[i])].fetch_add(1, std::memory_order_relaxed);
+    for (int64_t i = begin; i < size; ++i) {
+      if (dense) {
+        n_texts[entry_id(entries[i])].fetch_add(1, std::memory_order_relaxed);
+      } else {
+        listed[w].push_back(entry_id(entries[i]));
+      }
+    }
   };
   std::vector<RowBlock> blocks = each_text(texts, fit.rows, scratch, poll, count);
-  out.weights.resize(n);
-  for (uint32_t i = 0; i < n; ++i) {
-    const double with = n_texts[i].load(std::memory_order_relaxed);
-    out.n_seen += with > 0;
+  const auto weigh = [&](double with) {
     const bool stays = with >= fit.pruning.min_texts && with <= fit.pruning.max_texts;
-    out.weights[i] = stays ? weight(with, static_cast<double>(texts.size()), fit) : 0;
+    return stays ? weight(with, static_cast<double>(texts.size()), fit) : 0;
+  };
+  out.others = weigh(0);
+  const auto add = [&](uint32_t column, int64_t with) {
+    ++out.n_seen;
+    const float own = weigh(static_cast<double>(with));
+    if (own == out.others) return;
+    out.columns.push_back(static_cast<int32_t>(column));
+    out.weights.push_back(own);
+  };
+  if (dense) {
+    for (uint32_t i = 0; i < n; ++i) {
+      if (const uint32_t with = n_texts[i].load(std::memory_order_relaxed)) add(i, with);
+    }
+  } else {
+    std::vector<uint32_t> all;
+    for (std::vector<uint32_t>& own : listed) {
+      all.insert(all.end(), own.begin(), own.end());
+      own = {};
+    }
+    std::sort(all.begin(), all.end());
+    for (auto first = all.begin(); first != all.end();) {
+      const auto last = std::upper_bound(first, all.end(), *first);
+      add(*first, last - first);
+      first = last;
+    }
   }
   if (!fit.rows) return;
+  std::vector<float> table;
+  Weighting weighting = fit.weighting;
+  weighting.weights = hashed_weights(out.columns.data(), out.weights.data(), static_cast<int64_t>(out.columns.size()),
+                                     out.others, n, table);
   each_block(blocks, n_threads, poll, [&](RowBlock& block, int w) {
     map_rows(block, std::bit_width(n), scratch[w].spare,
-             [&](uint32_t id) { return out.weights[id] == 0 ? kNone : id; });
+             [&](uint32_t id) { return weighting.weights[id] == 0 ? kNone : id; });
   });
-  Weighting weighting = fit.weighting;
-  weighting.weights = out.weights.data();
   out.rows = write_csr(blocks, weighting, n_threads, poll);
 }
 
 }  // namespace
+
+ColumnWeights hashed_weights(const int32_t* columns, const float* weights, int64_t n, float others, uint32_t n_columns,
+                             std::vector<float>& dense) {
+  if (!is_dense(n_columns, n)) return {columns, weights, n, others};
+  dense.assign(n_columns, others);
+  for (int64_t i = 0; i < n; ++i) dense[columns[i]] = weights[i];
+  return ColumnWeights(dense.data());
+}
 
 TfidfFit fit_tfidf(const std::vector<TextView>& texts, const TextOptions& options, const TfidfFitOptions& fit,
                    int n_threads, const Poll& poll) {

@@ -25,7 +25,9 @@ namespace lt {
 struct TfidfFit {
   std::vector<uint8_t> term_bytes;    // empty in hashing mode
   std::vector<int64_t> term_offsets;  // (n_terms + 1), or empty in hashing mode
-  std::vector<float> weights;         // (n_columns) idf, or 1 without idf; 0 for hashed columns that were pruned
+  std::vector<int32_t> columns;       // (n_weights) in hashing mode, ascending: those whose weight is not `others`
+  std::vector<float> weights;         // (n_terms or n_weights) idf, or 1 without idf; 0 for hashed columns pruned
+  float others = 0;                   // weight of the hashed columns that no text has
   int64_t n_seen = 0;                 // different terms before pruning; columns in use in hashing mode
   CsrArrays rows;                     // if asked for
 };
@@ -41,6 +43,10 @@ struct TfidfFitOptions {
 
 TfidfFit fit_tfidf(const std::vector<TextView>& texts, const TextOptions& options, const TfidfFitOptions& fit,
                    int n_threads, const Poll& poll);
+
+// Weights of hashed columns, looked up in `dense`, which is filled here, where that is not much larger than the list.
+ColumnWeights hashed_weights(const int32_t* columns, const float* weights, int64_t n, float others, uint32_t n_columns,
+                             std::vector<float>& dense);
 
 // What is needed to transform.
 struct TfidfModel {

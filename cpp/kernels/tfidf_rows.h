@@ -1,6 +1,7 @@
 // Rows of counts, and the weights that make them tf-idf.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -12,11 +13,33 @@ namespace lt {
 
 enum class Norm { none, l1, l2 };
 
+// The weight of every column: one each (dense), or those of some ascending columns, all others weighing the same.
+class ColumnWeights {
+ public:
+  ColumnWeights() = default;
+  explicit ColumnWeights(const float* dense) : values_(dense) {}
+  ColumnWeights(const int32_t* columns, const float* values, int64_t n, float others)
+      : columns_(columns), values_(values), n_(n), others_(others) {}
+  explicit operator bool() const { return values_ != nullptr; }
+  float operator[](uint32_t column) const {
+    if (!columns_) return values_[column];
+    const int32_t* end = columns_ + n_;
+    const int32_t* at = std::lower_bound(columns_, end, static_cast<int32_t>(column));
+    return at != end && *at == static_cast<int32_t>(column) ? values_[at - columns_] : others_;
+  }
+
+ private:
+  const int32_t* columns_ = nullptr;
+  const float* values_ = nullptr;
+  int64_t n_ = 0;
+  float others_ = 0;
+};
+
 // value = tf * weight[column], divided by the row's norm; tf is the count, 1 + log(count) (sublinear) or 1 (binary).
 struct Weighting {
   bool binary = false, sublinear = true;
   Norm norm = Norm::l2;
-  const float* weights = nullptr;  // (n_columns), or null for 1; a column of weight 0 is left out of the rows
+  ColumnWeights weights;  // or none, for 1; a column of weight 0 is left out of the rows
 };
 
 // Rows of consecutive texts.

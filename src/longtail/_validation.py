@@ -2,7 +2,8 @@
 
 Features ``X`` become CSR float32 (sorted, no duplicates) or dense C-contiguous float32. Labels
 ``Y`` become CSR float32 with values in (0, 1]. The caller's objects are never changed; a matrix
-already in canonical form is passed through without a copy.
+already in canonical form is passed through without a copy. That a sparse matrix is sorted and free
+of duplicates is looked at, whatever its flag ``has_canonical_format`` says.
 """
 
 from __future__ import annotations
@@ -15,10 +16,11 @@ import scipy.sparse as sp
 
 from longtail._forms import Rows, one_dimension, rows_of
 
-__all__ = ["as_features", "as_k", "as_labels", "as_seed", "check_same_rows"]
+__all__ = ["as_features", "as_k", "as_labels", "as_seed", "as_width", "check_same_rows"]
 
 _CHUNK = 1 << 22
 _MOST_COLUMNS = np.iinfo(np.int32).max
+_PADDED = 1000  # answers may be so wide, whatever the number of labels
 _TEXT_FEATURES = "turn texts into features first (longtail.Tfidf)"
 _TEXT_LABELS = "give label ids; names need a longtail.Tagger"
 
@@ -122,6 +124,17 @@ def as_k(k: Any, name: str = "k") -> int:
     return int(k)
 
 
+def as_width(k: Any, n_labels: int, name: str = "k") -> int:
+    """A number of answers per row: at most ``n_labels``, or 1,000 where there are fewer labels.
+
+    Rows are padded to this width, so that a number far above would fill the memory with padding.
+    """
+    width, most = as_k(k, name), max(n_labels, _PADDED)
+    if width > most:
+        raise ValueError(f"{name} is {k}, but there are {n_labels} labels: ask for at most {most}")
+    return width
+
+
 def as_seed(random_state: Any) -> int:
     """A 64-bit seed from None (fresh entropy), an int, a NumPy Generator or a RandomState.
 
@@ -164,18 +177,31 @@ def _canonical_csr(matrix: Any, name: str) -> sp.csr_matrix:
     if n_cols > _MOST_COLUMNS:
         raise ValueError(f"{name} has {n_cols} columns: at most {_MOST_COLUMNS} are supported")
     matrix = _checked(matrix, name)
-    if matrix.format != "csr" or not matrix.has_canonical_format:
+    if matrix.format != "csr" or not _is_canonical(matrix):
         if matrix.dtype not in (np.float32, np.float64):  # whose sums do not wrap around
             matrix = matrix.astype(np.float32)
         original, matrix = matrix, matrix.tocsr()
-        if not matrix.has_canonical_format:
+        if not _is_canonical(matrix):
             matrix = matrix.copy() if matrix is original else matrix
+            # The flags may claim what is not so, and SciPy would do nothing.
+            matrix.has_canonical_format = matrix.has_sorted_indices = False
             matrix.sum_duplicates()
     with np.errstate(over="ignore"):  # what overflows float32 is refused as infinite afterwards
         data = matrix.data.astype(np.float32, copy=False)
     if isinstance(matrix, sp.csr_matrix) and data is matrix.data:
         return matrix
     return _assemble(data, matrix.indices, matrix.indptr, matrix.shape)
+
+
+def _is_canonical(matrix: Any) -> bool:
+    """Whether the columns of every row of a CSR matrix ascend, by looking at them."""
+    starts, columns = matrix.indptr, matrix.indices
+    for begin in range(0, len(columns) - 1, _CHUNK):
+        part = columns[begin : begin + _CHUNK + 1]
+        falls = np.flatnonzero(part[1:] <= part[:-1]) + (begin + 1)
+        if len(falls) and (starts[np.searchsorted(starts, falls)] != falls).any():
+            return False
+    return True
 
 
 def _assemble(data: Any, indices: Any, indptr: Any, shape: tuple[int, int]) -> sp.csr_matrix:

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from longtail import persist
-from longtail._validation import as_features, as_k, as_labels
+from longtail._validation import as_features, as_labels, as_width
 from longtail.data.label_filter import LabelFilter
 from longtail.data.topk import TopK
 from longtail.data.vocabulary import Vocabulary
@@ -232,7 +232,8 @@ class Ranker(Estimator):
         stands for no list; a mask (L,) or a sparse matrix (n, L) will do too. If k labels are
         allowed, k come back.
 
-        A row with fewer than k answers, as when k is above the number of labels, is padded with -1.
+        A row with fewer than k answers, as when k is above the number of labels, is padded with -1;
+        a k above both that number and 1,000 is refused.
         """
         return self._rank(X, k, self._predict_topk, self._predict_allowed, include, exclude)
 
@@ -249,7 +250,7 @@ class Ranker(Estimator):
         ``filtered(X, k, labels)`` on their canonical form, and pads.
         """
         self._check_fitted()
-        k = as_k(k)
+        k = as_width(k, self.n_labels_)
         X = self._rows(X)
         most = min(k, self.n_labels_)
         labels = LabelFilter.of(

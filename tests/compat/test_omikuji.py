@@ -91,7 +91,7 @@ def test_hyper_parameters_reach_the_model() -> None:
         {"tree_structure_only": True},
         {"centroid_threshold": 0.1},
         {"n_trees": 0},
-        {"cluster_k": 1},
+        {"cluster_k": 0},
     ):
         with pytest.raises(ValueError, match=next(iter(wrong))):
             omikuji.HyperParam(**wrong).to_model()
@@ -117,3 +117,61 @@ def test_it_can_stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
 
     assert found.Model is omikuji.Model and found.LossType.HINGE.value == 0
     del sys.modules["omikuji"]
+
+
+def test_training_says_its_parameters(
+    train_file: str, capfd: pytest.CaptureFixture[str], data: lt.Dataset
+) -> None:
+    """As Annif's own tests ask for: labels that are not divided, and a line on standard output."""
+    parameters = omikuji.Model.default_hyper_param()
+    parameters.cluster_k, parameters.max_depth, parameters.collapse_every_n_layers = 1, 2, 42
+    model = omikuji.Model.train_on_data(train_file, parameters)
+    (line,) = capfd.readouterr().out.splitlines()
+    assert line == (
+        "Training model with hyper-parameters HyperParam { n_trees: 3, min_branch_size: 100, "
+        "max_depth: 2, centroid_threshold: 0.0, collapse_every_n_layers: 42, "
+        "linear: HyperParam { loss_type: Hinge, eps: 0.1, c: 1.0, weight_threshold: 0.1, "
+        "max_iter: 20 }, cluster: HyperParam { k: 1, balanced: true, eps: 0.0001, min_size: 2 }, "
+        "tree_structure_only: false, train_trees_1_by_1: false }"
+    )
+    assert all(len(tree.layers_) == 1 for tree in model.ensemble.members_)
+    assert model.predict(pairs(data.test.X, 3))
+
+
+@pytest.mark.parametrize(("k", "n"), [(2, 0), (2, 42), (300, 5), (1, 0)])
+def test_any_number_of_collapsed_layers(train_file: str, k: int, n: int) -> None:
+    parameters = omikuji.HyperParam(cluster_k=k, collapse_every_n_layers=n, min_branch_size=20)
+    parameters.n_trees = 1
+    assert omikuji.Model.train_on_data(train_file, parameters).predict([(0, 1.0)])
+
+
+@pytest.mark.parametrize("name", ["n_trees", "min_branch_size", "max_depth", "cluster_k"])
+def test_what_omikuji_refuses_is_refused_before_anything_is_read(name: str) -> None:
+    parameters = omikuji.HyperParam(**{name: 0})
+    with pytest.raises(ValueError, match=f"{name} must be at least"):
+        omikuji.Model.train_on_data("no such file", parameters)
+
+
+def test_a_training_that_fails_halfway(
+    train_file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Annif writes vectoriser and training file first: the old model must not be used with them."""
+    file, saved = tmp_path / "omikuji-train.txt", str(tmp_path / "omikuji-model")
+    file.write_bytes(Path(train_file).read_bytes())
+    omikuji.Model.train_on_data(str(file)).save(saved)
+    before = omikuji.Model.load(saved).predict([(0, 1.0)])
+
+    rows = file.read_text().splitlines()
+    file.write_text("\n".join([rows[0].replace("00000600", "00000599"), *rows[1:-1]]) + "\n")
+    with monkeypatch.context() as patch:
+        patch.setattr(lt.Ensemble, "fit", lambda *a, **k: (_ for _ in ()).throw(MemoryError))
+        with pytest.raises(MemoryError):
+            omikuji.Model.train_on_data(str(file))
+    with pytest.raises(RuntimeError, match="features have changed: train again"):
+        omikuji.Model.load(saved)
+    omikuji.Model.train_on_data(str(file)).save(saved)
+    assert omikuji.Model.load(saved).predict([(0, 1.0)])
+    file.unlink()  # taken elsewhere, without what it was trained on
+    again = omikuji.Model.load(saved)
+    again.save(saved)
+    assert omikuji.Model.load(saved).predict([(0, 1.0)]) != [] and before

@@ -36,6 +36,15 @@ def test_shape_order_and_padding(make: Make, problem: Problem, k: int) -> None:
     assert top.head(1) == head, "the best answer does not depend on k"
 
 
+def test_a_huge_k_is_refused(make: Make, problem: Problem) -> None:
+    model = make().fit(problem.X, problem.Y)
+    for call in (model.predict_topk, model.predict):
+        with pytest.raises(ValueError, match="there are 12 labels: ask for at most 1000"):
+            call(problem.X, k=10**9)
+    with pytest.raises(ValueError, match="at most 1000"):
+        model.score(problem.X, problem.Y, k=10**9)
+
+
 def test_a_row_does_not_depend_on_its_batch(make: Make, problem: Problem) -> None:
     for X in (problem.X, problem.X.toarray()):
         model = make().fit(X, problem.Y)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -62,16 +63,24 @@ def test_parameters_that_cannot_be_saved_are_named(
 
 def test_every_damaged_array_is_noticed(make: Make, problem: Problem, tmp_path: Path) -> None:
     make().fit(problem.X, problem.Y).save(tmp_path / "m")
-    for file in sorted((tmp_path / "m").glob("*.npy")):
-        whole = file.read_bytes()
-        if len(whole) > 128:  # has data
-            file.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
-            with pytest.raises(ModelFormatError, match=file.name):
-                lt.load(tmp_path / "m", verify=True)
-        file.unlink()
-        with pytest.raises(ModelFormatError, match=f"{file.name} is missing"):
-            lt.load(tmp_path / "m")
-        file.write_bytes(whole)
+    file = tmp_path / "m" / "arrays.bin"
+    whole = file.read_bytes()
+    for node in _nodes(json.loads((tmp_path / "m" / "manifest.json").read_bytes())):
+        for name, record in node["arrays"].items():
+            if record["bytes"]:
+                at = record["offset"] + record["bytes"] - 1
+                file.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+                with pytest.raises(ModelFormatError, match=f"{name} in arrays.bin"):
+                    lt.load(tmp_path / "m", verify=True)
+    file.unlink()
+    with pytest.raises(ModelFormatError, match=r"arrays.bin is missing"):
+        lt.load(tmp_path / "m")
+
+
+def _nodes(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield node
+    for part in node["parts"].values():
+        yield from _nodes(part)
 
 
 def test_pickle_and_joblib(make: Make, problem: Problem, tmp_path: Path) -> None:

@@ -15,4 +15,4 @@ ${CXX:-clang++} -std=c++20 -g -O1 -fno-omit-frame-pointer -fno-sanitize-recover=
   -fsanitize=fuzzer,address,undefined -Icpp tests/fuzz/fuzz_xc.cpp \
   $(for name in $kernels; do echo "cpp/kernels/$name.cpp"; done) -pthread -o build/fuzz/fuzz_xc
 exec build/fuzz/fuzz_xc -max_total_time="$seconds" -max_len=512 -dict=tests/fuzz/xc.dict -print_final_stats=1 \
-  -artifact_prefix=build/fuzz/ "$@" build/fuzz/corpus
+  -artifact_prefix=build/fuzz/ "$@" build/fuzz/corpus tests/fuzz/corpus/xc

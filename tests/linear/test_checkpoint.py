@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -93,12 +94,35 @@ def test_a_folder_of_another_training_is_refused(tmp_path: Path) -> None:
         lt.OneVsAll().fit(X, Y, checkpoint=tmp_path / "full")
 
 
-def test_a_damaged_part_is_not_used(tmp_path: Path) -> None:
+@pytest.mark.parametrize("part", ["tree", "level-0-0", "manifest"])
+def test_a_damaged_part_is_trained_again(tmp_path: Path, part: str) -> None:
+    X, Y = make_rows()
+    whole = lt.XRLinear().fit(X, Y, checkpoint=tmp_path / "c")
+    folders = sorted(path for path in (tmp_path / "c").iterdir() if path.is_dir())
+    folder = (
+        folders[0] if part == "manifest" else next(f for f in folders if f.name[:4] == part[:4])
+    )
+    if part == "manifest":
+        (folder / "manifest.json").write_bytes(b"{}")
+    else:
+        (folder / "arrays.bin").write_bytes(b"no")
+    with pytest.warns(UserWarning, match=f"damaged part is trained again.*{folder.name}"):
+        again = lt.XRLinear().fit(X, Y, checkpoint=tmp_path / "c")
+    assert again.predict_topk(X, k=4) == whole.predict_topk(X, k=4)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # it is whole now
+        lt.XRLinear().fit(X, Y, checkpoint=tmp_path / "c")
+
+
+def test_what_lies_in_a_damaged_part_besides_is_not_removed(tmp_path: Path) -> None:
     X, Y = make_rows()
     lt.OneVsAll().fit(X, Y, checkpoint=tmp_path / "c")
-    (tmp_path / "c" / "labels-0" / "layer_value.npy").write_bytes(b"no")
-    with pytest.raises(lt.ModelFormatError, match="layer_value"):
+    part = tmp_path / "c" / "labels-0"
+    (part / "arrays.bin").write_bytes(b"no")
+    (part / "letter.txt").write_text("dear")
+    with pytest.warns(UserWarning, match="damaged"), pytest.raises(OSError, match="not empty"):
         lt.OneVsAll().fit(X, Y, checkpoint=tmp_path / "c")
+    assert (part / "letter.txt").exists()
 
 
 def test_what_a_killed_run_left_is_not_waited_for(tmp_path: Path) -> None:

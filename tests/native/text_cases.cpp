@@ -83,7 +83,7 @@ Case transforming() {
             model.options = &fitted->corpus.options;
             model.terms = &fitted->terms;
             model.n_columns = static_cast<uint32_t>(n_terms);
-            model.weighting.weights = fitted->fit.weights.data();
+            model.weighting.weights = ColumnWeights(fitted->fit.weights.data());
             add_rows(transform_tfidf(fitted->corpus.views, model, n_threads, kGoOn), digest);
           }};
 }

@@ -295,7 +295,7 @@ def test_siblings_of_the_dead_are_swept(tmp_path: Path, content: str) -> None:
     dead.mkdir()
     if content != "empty":
         (dead / "manifest.json").touch()
-        (dead / "weights.npy").write_bytes(b"half")
+        (dead / "arrays.bin").write_bytes(b"half")
     if content == "stranger":
         (dead / "diary.txt").write_text("not ours")
     neighbour = tmp_path / ".m2.00000000-0.new"  # belongs to another model
@@ -303,8 +303,8 @@ def test_siblings_of_the_dead_are_swept(tmp_path: Path, content: str) -> None:
     save(path, small_state(1))
     assert neighbour.exists()
     assert dead.exists() == (content == "stranger")
-    if content == "stranger":
-        assert os.listdir(dead) == ["diary.txt"]
+    if content == "stranger":  # left as it is: what holds more than a model is not ours
+        assert sorted(os.listdir(dead)) == ["arrays.bin", "diary.txt", "manifest.json"]
 
 
 def test_siblings_of_another_machine_are_left_until_they_are_old(tmp_path: Path) -> None:
@@ -318,6 +318,47 @@ def test_siblings_of_another_machine_are_left_until_they_are_old(tmp_path: Path)
     os.utime(other, (week_ago, week_ago))
     save(path, small_state(1), overwrite=True)
     assert not other.exists()
+
+
+USERS = (".m.backup.old", ".m.x.old", ".m.2024-01-01.new", ".m.deadbeef-00000000000.old")
+USERS += (".m.deadbeef-0000000000000.new", ".m.DEADBEEF-000000000000.old", ".m.a.deadbeef-0.old")
+
+
+@pytest.mark.parametrize("name", USERS)
+def test_folders_of_users_are_neither_swept_nor_read(tmp_path: Path, name: str) -> None:
+    """Whatever is in them and however old they are; here, models that somebody put aside."""
+    save(tmp_path / "kept", small_state(7))
+    (tmp_path / "kept").rename(tmp_path / name)
+    week_ago = time.time() - 7 * 24 * 3600
+    os.utime(tmp_path / name, (week_ago, week_ago))
+    with pytest.raises(FileNotFoundError):
+        load(tmp_path / "m")
+    save(tmp_path / "m", small_state(1))
+    save(tmp_path / "m", small_state(2), overwrite=True)
+    assert whole(tmp_path / "m") == 2 and whole(tmp_path / name) == 7
+
+
+@pytest.mark.parametrize("content", ["photos", "folder", "manifest", "link"])
+def test_a_name_of_ours_is_not_enough(tmp_path: Path, content: str) -> None:
+    """A folder of the right name, on this machine and old, that holds something else."""
+    for suffix in (".old", ".new"):
+        planted = Path(replace.sibling(str(tmp_path / "m"), suffix))
+        elsewhere = tmp_path / f"elsewhere{suffix}"
+        if content == "link":
+            save(elsewhere, small_state(5))
+            planted.symlink_to(elsewhere)
+        else:
+            planted.mkdir()
+            (planted / "manifest.json").write_text('{"name": "my web app"}')
+        if content == "photos":
+            (planted / "me.jpg").touch()
+        elif content == "folder":
+            (planted / "arrays.bin").mkdir()
+    before = sorted(path for path in tmp_path.rglob("*"))
+    with pytest.raises(FileNotFoundError):
+        load(tmp_path / "m")
+    save(tmp_path / "m", small_state(1))
+    assert {*before, tmp_path / "m"} <= set(tmp_path.rglob("*"))
 
 
 def test_a_crash_between_two_renames_is_survived(tmp_path: Path) -> None:

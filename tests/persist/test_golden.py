@@ -39,8 +39,10 @@ def test_old_models_answer_as_they_did(folder: Path, name: str, mmap: bool) -> N
     np.testing.assert_allclose(top.scores, scores, rtol=0 if name in make_golden.EXACT else 1e-5)
 
 
-def test_all_of_version_1() -> None:
-    found = load(make_golden.FOLDER / "v1" / "everything", verify=True)
+@pytest.mark.parametrize("mmap", [True, False])
+@pytest.mark.parametrize("folder", VERSIONS, ids=lambda folder: folder.name)
+def test_all_of_a_version(folder: Path, mmap: bool) -> None:
+    found = load(folder / "everything", verify=True, mmap=mmap)
     assert same(found, make_golden.everything())
 
 

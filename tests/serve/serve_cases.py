@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import http.client
 import json
@@ -81,13 +82,19 @@ class Server:
 
 @contextlib.contextmanager
 def serving(
-    model: Path, *options: object, before: Callable[[], None] | None = None
+    model: Path,
+    *options: object,
+    before: Callable[[], None] | None = None,
+    command: list[str] | None = None,
 ) -> Iterator[Server]:
-    """Starts a server on a free port, ``before`` called in its process, and stops it in the end."""
+    """Starts a server on a free port, ``before`` called in its process, and stops it in the end.
+
+    ``command``: what starts it instead of ``longtail serve``, given the model's folder.
+    """
     path = os.pathsep.join(p for p in (SOURCE, os.environ.get("PYTHONPATH")) if p)
-    command = [sys.executable, "-m", "longtail", "serve", str(model), "--port", "0"]
+    usual = [sys.executable, "-m", "longtail", "serve", str(model), "--port", "0"]
     process = subprocess.Popen(
-        [*command, *map(str, options)],
+        [*(usual if command is None else [*command, str(model)]), *map(str, options)],
         stderr=subprocess.PIPE,
         text=True,
         env={**os.environ, "PYTHONPATH": path},
@@ -119,3 +126,68 @@ def wait_for(condition: Any, seconds: float = 30.0) -> None:
                 return
         assert time.monotonic() < deadline, "waited in vain"
         time.sleep(0.05)
+
+
+def children(parent: int) -> list[int]:
+    """Worker processes: children that run our code, and not the tracker of resources."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+                command = (entry / "cmdline").read_bytes()
+            except OSError:
+                continue
+            if int(fields[1]) == parent and b"resource_tracker" not in command:
+                found.append(int(entry.name))
+    return found
+
+
+async def call(
+    app: Any,
+    path: str,
+    body: Any = None,
+    *,
+    headers: dict[str, str] | None = None,
+    gone: asyncio.Event | None = None,
+    method: str = "",
+) -> tuple[int, dict[str, str], list[bytes]]:
+    """Asks an ASGI application in this process: status, headers and the chunks of the body.
+
+    ``gone``: the client hangs up once it is set.
+    """
+    data = b"" if body is None else json.dumps(body).encode()
+    fields = {"host": "localhost", "content-type": "application/json", **(headers or {})}
+    scope = {
+        "type": "http",
+        "method": method or ("GET" if body is None else "POST"),
+        "path": path,
+        "raw_path": path.encode(),
+        "query_string": b"",
+        "root_path": "",
+        "scheme": "http",
+        "http_version": "1.1",
+        "client": ("127.0.0.1", 1),
+        "server": ("127.0.0.1", 2),
+        "headers": [(k.encode(), v.encode("latin-1")) for k, v in fields.items()],
+        "state": {},
+    }
+    sent: list[Any] = []
+    received = False
+
+    async def receive() -> dict[str, Any]:
+        nonlocal received
+        if received:
+            await (gone or asyncio.Event()).wait()
+            return {"type": "http.disconnect"}
+        received = True
+        return {"type": "http.request", "body": data, "more_body": False}
+
+    async def send(message: dict[str, Any]) -> None:
+        sent.append(message)
+
+    await app(scope, receive, send)
+    if not sent:
+        return 0, {}, []
+    found = {k.decode(): v.decode("latin-1") for k, v in sent[0]["headers"]}
+    return sent[0]["status"], found, [message["body"] for message in sent[1:]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Annotated
 
 import typer
@@ -41,13 +42,34 @@ def command(
         float, typer.Option(help="How often to look for a new model; 0 never.", min=0.0)
     ] = 2.0,
     page: Annotated[bool, typer.Option(help="Serve the page at /.")] = True,
+    allowed_host: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A name that the server is called by, besides localhost and addresses; may be "
+            "repeated, * for any.",
+            show_default=False,
+        ),
+    ] = None,
+    rate_limit: Annotated[
+        float | None,
+        typer.Option(help="Requests a second from one address.", min=0.001, show_default=False),
+    ] = None,
+    max_connections: Annotated[
+        int, typer.Option(help="Open connections of a process.", min=1)
+    ] = 1000,
 ) -> None:
     """Serve a model over HTTP, with a page (POST /predict, GET /labels, /health, /metrics, …).
 
     Replace the model folder (train --overwrite) and the new model takes over, with no request lost.
     """
     from longtail.serve import Settings, run
+    from longtail.serve.hosts import default_hosts
 
+    if token is None:  # an empty variable reads as none
+        token = os.environ.get("LONGTAIL_TOKEN")
+    hosts = None
+    if allowed_host:
+        hosts = (*default_hosts(host), *(name.lower() for name in allowed_host))
     run(
         Settings(
             model=str(model),
@@ -59,6 +81,9 @@ def command(
             timeout=timeout,
             reload_seconds=reload_seconds,
             page=page,
+            hosts=hosts,
+            rate=rate_limit,
+            max_connections=max_connections,
         ),
         host=host,
         port=port,

@@ -11,7 +11,8 @@ or, for a program that is not yours (Annif), put a file ``omikuji.py`` with the 
 How the hyper-parameters are read:
 
     n_trees                         members of the ensemble, their scores averaged
-    cluster_k, collapse_every_n_layers      children per node: k^(n + 1)
+    cluster_k, collapse_every_n_layers      children per node: k^(n + 1); with k = 1 labels are not
+                                    divided, and stand below the root side by side
     min_branch_size                 most labels of a last cluster
     linear_c, linear_weight_threshold       C and threshold; linear_loss_type: HINGE is the squared
                                     hinge, as in omikuji, LOG the logistic loss
@@ -21,6 +22,11 @@ How the hyper-parameters are read:
                                     never deep, and the solver knows when it is done
     tree_structure_only             is refused
 
+Training prints its hyper-parameters on standard output, in a line as omikuji's. A saved model knows
+which file it was trained on; if one of that name lies beside it and has changed since, as when a
+later training has failed, the model does not belong to the features any more, and ``load`` refuses
+it.
+
 Scores of a tree are products over the path of exp(-max(0, 1 - z)^2), as in omikuji (1 / (1 + e^-z)
 for LOG). Models are saved in Longtail's own format; models saved by omikuji cannot be read. The
 same data gives the same model, which omikuji does not promise.
@@ -28,6 +34,7 @@ same data gives the same model, which omikuji does not promise.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import sys
 from collections.abc import Iterable
@@ -38,15 +45,19 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from longtail import persist
 from longtail.data import read_xc
 from longtail.ensemble import Ensemble
 from longtail.linear import XRLinear
-from longtail.models import load
+from longtail.models import from_state
 from longtail.tree import LabelTree
 
 __all__ = ["HyperParam", "LossType", "Model", "init_logger", "install"]
 
 __version__ = "0.5.1+longtail"
+_MANY = 2**31 - 1  # of labels, or of children
+_TRAINED_ON = "omikuji_trained_on"
+_ENDS = 1 << 16  # bytes at both ends of a training file that are compared
 
 
 class LossType(Enum):
@@ -83,17 +94,17 @@ class HyperParam:
             raise ValueError("tree_structure_only is not supported: there would be no model")
         if self.centroid_threshold:
             raise ValueError("centroid_threshold is not supported: leave it at 0")
-        for name in ("n_trees", "min_branch_size", "cluster_k"):
-            least = 2 if name in ("cluster_k", "min_branch_size") else 1
+        for name in ("n_trees", "min_branch_size", "max_depth", "cluster_k"):
+            least = 2 if name == "min_branch_size" else 1
             if getattr(self, name) < least:
                 raise ValueError(f"{name} must be at least {least}, got {getattr(self, name)}")
-        log = LossType(self.linear_loss_type) is LossType.LOG
+        log = self._loss() is LossType.LOG
+        leaf, branching = self.min_branch_size, self._branching()
+        if branching == 1:  # nothing is ever divided
+            leaf, branching = _MANY, 2
         trees = [
             XRLinear(
-                tree=LabelTree(
-                    leaf=self.min_branch_size,
-                    branching=self.cluster_k ** (self.collapse_every_n_layers + 1),
-                ),
+                tree=LabelTree(leaf=leaf, branching=branching),
                 loss="logistic" if log else "squared_hinge",
                 C=self.linear_c,
                 threshold=self.linear_weight_threshold,
@@ -105,6 +116,57 @@ class HyperParam:
         ]
         return Ensemble(models=trees)
 
+    def _loss(self) -> LossType:
+        return LossType(self.linear_loss_type)
+
+    def _branching(self) -> int:
+        n, branching = self.collapse_every_n_layers, 1
+        while n >= 0 and 1 <= branching < _MANY and self.cluster_k > 1:
+            branching, n = branching * self.cluster_k, n - 1
+        return min(branching, _MANY)
+
+    def __str__(self) -> str:
+        """As omikuji shows them.
+
+        >>> print(HyperParam(cluster_k=16))
+        HyperParam { n_trees: 3, ..., cluster: HyperParam { k: 16, ...
+        """
+        linear = {
+            "loss_type": self._loss().name.capitalize(),
+            "eps": float(self.linear_eps),
+            "c": float(self.linear_c),
+            "weight_threshold": float(self.linear_weight_threshold),
+            "max_iter": self.linear_max_iter,
+        }
+        cluster = {
+            "k": self.cluster_k,
+            "balanced": self.cluster_balanced,
+            "eps": float(self.cluster_eps),
+            "min_size": self.cluster_min_size,
+        }
+        return _shown(
+            {
+                "n_trees": self.n_trees,
+                "min_branch_size": self.min_branch_size,
+                "max_depth": self.max_depth,
+                "centroid_threshold": float(self.centroid_threshold),
+                "collapse_every_n_layers": self.collapse_every_n_layers,
+                "linear": linear,
+                "cluster": cluster,
+                "tree_structure_only": self.tree_structure_only,
+                "train_trees_1_by_1": self.train_trees_1_by_1,
+            }
+        )
+
+
+def _shown(fields: dict[str, Any]) -> str:
+    """Fields as Rust shows those of a struct."""
+    parts = []
+    for name, value in fields.items():
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        parts.append(f"{name}: {_shown(value) if isinstance(value, dict) else text}")
+    return f"HyperParam {{ {', '.join(parts)} }}"
+
 
 class Model:
     """A model with omikuji's methods; ``ensemble`` is Longtail's own object.
@@ -114,14 +176,19 @@ class Model:
     >>> path = tempfile.mkdtemp() + "/train.txt"
     >>> lt.write_xc(path, data.train.X, data.train.Y)
     >>> model = Model.train_on_data(path)
+    Training model with hyper-parameters HyperParam { n_trees: 3, ...
     >>> best = model.predict([(3, 0.5), (7, 0.5)], top_k=2)
     >>> len(best), model.n_trees, model.n_features
     (2, 3, 50)
     """
 
-    def __init__(self, ensemble: Ensemble) -> None:
-        """The names of the ensemble's labels are the label ids of the training file."""
+    def __init__(self, ensemble: Ensemble, trained_on: dict[str, Any] | None = None) -> None:
+        """The names of the ensemble's labels are the label ids of the training file.
+
+        ``trained_on``: what tells this file from a later one of the same name.
+        """
         self.ensemble = ensemble
+        self._trained_on = trained_on
         self._labels = [int(name) for name in ensemble.label_names_ or ()]
 
     @classmethod
@@ -134,28 +201,43 @@ class Model:
         cls, data_path: str, hyper_param: HyperParam | None = None, n_threads: int | None = None
     ) -> Model:
         """Trains on a file in the text format, ``N D L`` and a row a line."""
+        parameters = hyper_param or HyperParam()
+        model = parameters.to_model(n_threads)
+        print(f"Training model with hyper-parameters {parameters}", flush=True)
+        trained_on = _file_facts(data_path)
         X, Y = read_xc(data_path)
         used = np.flatnonzero(np.bincount(Y.indices, minlength=Y.shape[1]))
         # A vocabulary may name many labels that no document has; a tree is better without them.
-        model = (hyper_param or HyperParam()).to_model(n_threads).fit(X, Y[:, used])
-        return cls(model.name_labels([str(label) for label in used]))
+        model.fit(X, Y[:, used])
+        return cls(model.name_labels([str(label) for label in used]), trained_on)
 
     @classmethod
     def load(cls, path: str) -> Model:
         """Reads what ``save`` wrote."""
         try:
-            found = load(path)
+            state = persist.load(path)
+            found = from_state(state)
         except (OSError, ValueError) as error:
             raise RuntimeError(f"Failed to load model from {path}: {error}") from error
         named = isinstance(found, Ensemble) and found.label_names_ is not None
         if not named or not all(name.isdecimal() for name in found.label_names_):
             raise RuntimeError(f"Failed to load model from {path}: it is no model of this kind")
-        return cls(found)
+        trained_on = state.meta.get(_TRAINED_ON)
+        if isinstance(trained_on, dict):
+            beside = os.path.join(os.path.dirname(os.path.abspath(path)), str(trained_on["name"]))
+            if os.path.isfile(beside) and _file_facts(beside) != trained_on:
+                raise RuntimeError(
+                    f"Failed to load model from {path}: {beside} was written after it, and no "
+                    "training on that has ended. The features have changed: train again"
+                )
+        return cls(found, trained_on)
 
     def save(self, path: str) -> None:
         """Writes the model to a folder; one that is there is replaced, as omikuji does."""
-        overwrite = os.path.isdir(path)
-        self.ensemble.save(path, overwrite=overwrite)
+        state = self.ensemble._get_state()
+        if self._trained_on is not None:
+            state.meta[_TRAINED_ON] = self._trained_on
+        persist.save(path, state, overwrite=os.path.isdir(path))
 
     @property
     def n_features(self) -> int:
@@ -215,3 +297,13 @@ def init_logger() -> None:
 def install() -> None:
     """Lets ``import omikuji`` find this module, in this process."""
     sys.modules["omikuji"] = sys.modules[__name__]
+
+
+def _file_facts(path: str) -> dict[str, Any]:
+    """What tells one training file from another of the same name: its size, and both its ends."""
+    size = os.path.getsize(path)
+    with open(path, "rb") as file:
+        digest = hashlib.sha256(file.read(_ENDS))
+        file.seek(max(0, size - _ENDS))
+        digest.update(file.read(_ENDS))
+    return {"name": os.path.basename(path), "bytes": size, "sha256_of_ends": digest.hexdigest()}

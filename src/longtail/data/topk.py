@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from longtail._forms import answers_of
 from longtail._native import core, csr_args, n_threads
-from longtail._validation import as_features, as_k
+from longtail._validation import as_features, as_k, as_width
 
 __all__ = ["TopK"]
 
@@ -83,8 +83,8 @@ class TopK:
     @classmethod
     def from_scores(cls, scores: Any, k: int, *, n_jobs: int | None = None) -> TopK:
         """Top k of a score matrix: all columns of a dense one, stored entries of a sparse one."""
-        k = as_k(k)
         matrix = as_features(scores, name="scores")
+        k = as_width(k, matrix.shape[1])
         threads = n_threads(n_jobs)
         if sp.issparse(matrix):
             ids, values = core.topk_csr(*csr_args(matrix), k, threads)

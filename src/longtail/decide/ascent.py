@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from longtail._native import core, n_threads
-from longtail._validation import as_k, as_seed
+from longtail._validation import as_k, as_seed, as_width
 from longtail.data.topk import TopK
 from longtail.decide.bound import upper_bound
 from longtail.decide.candidates import Candidates, as_candidates
@@ -16,6 +16,8 @@ from longtail.decide.rule import DecisionRule, by_probability, decide_linear, is
 from longtail.decide.utilities import native_name
 
 __all__ = ["BlockCoordinateAscent", "ascend"]
+
+_MOST_STARTS = 1000
 
 
 class BlockCoordinateAscent(DecisionRule):
@@ -137,8 +139,10 @@ class BlockCoordinateAscent(DecisionRule):
         n_starts = self.n_starts
         if n_starts is None:
             n_starts = 8 if len(found.values) < 10_000 else 1
+        if as_k(n_starts, "n_starts") > _MOST_STARTS:
+            raise ValueError(f"n_starts must be at most {_MOST_STARTS}, got {n_starts}")
         others = ["top", *["greedy", "random"] * n_starts]
-        starts = [self.init, *others[: as_k(n_starts, "n_starts") - 1]]
+        starts = [self.init, *others[: n_starts - 1]]
         seed = as_seed(self.random_state)
         runs = [((seed + r) % 2**64, self.precision_weight, s) for r, s in enumerate(starts)]
         results = ascend(self, found, runs)
@@ -213,7 +217,7 @@ def _annealing(rule: BlockCoordinateAscent) -> list[float]:
 
 def _slots(rule: BlockCoordinateAscent, found: Candidates, exactly: bool) -> int:
     if rule.k is not None:
-        return as_k(rule.k)
+        return as_width(rule.k, found.n_labels)
     if exactly:
         raise ValueError('k=None needs budget="at_most": exactly how many labels otherwise?')
     if rule.precision_weight or rule.metric == "precision":

@@ -9,7 +9,7 @@ import numpy as np
 
 from longtail import persist
 from longtail._native import core
-from longtail._validation import as_k, as_labels, check_same_rows
+from longtail._validation import as_labels, as_width, check_same_rows
 from longtail.data.topk import TopK
 from longtail.decide.candidates import as_candidates
 from longtail.decide.rule import DecisionRule, by_probability, is_exact
@@ -79,7 +79,7 @@ class OnlineRule(DecisionRule):
         Probabilities, filters and answer as in ``BlockCoordinateAscent.select``; only candidates
         are named.
         """
-        k, exactly, growth = as_k(self.k), is_exact(self.budget), self._growth()
+        exactly, growth = is_exact(self.budget), self._growth()
         weight = 1.0 if self.metric == "precision" else float(self.precision_weight)
         if not 0 <= weight <= 1:
             raise ValueError(f"precision_weight must lie in [0, 1], got {weight!r}")
@@ -87,6 +87,7 @@ class OnlineRule(DecisionRule):
         with self._lock:
             width = len(self.t_) if hasattr(self, "t_") else self.n_labels
             found = as_candidates(eta, allow=allow, deny=deny, n_labels=width)
+            k = as_width(self.k, found.n_labels)
             if not hasattr(self, "t_"):
                 self.reset(found.n_labels)
             block = max(1, int(200 / np.log2(growth))) if growth > 1 else max(1, found.n_rows)

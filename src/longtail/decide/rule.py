@@ -9,7 +9,7 @@ import numpy as np
 
 from longtail import persist
 from longtail._native import core, n_threads
-from longtail._validation import as_k
+from longtail._validation import as_width
 from longtail.base import Estimator
 from longtail.data.topk import TopK
 from longtail.decide.candidates import Candidates
@@ -65,7 +65,7 @@ def decide_linear(
         np.ascontiguousarray(np.atleast_2d(b), dtype=np.float64),
         rule_of,
         found.allowed,
-        as_k(k),
+        as_width(k, found.n_labels),
         exactly,
         candidates_only,
         by_probability,
@@ -94,7 +94,7 @@ def count_linear(
         np.ascontiguousarray(np.atleast_2d(a), dtype=np.float64),
         np.ascontiguousarray(np.atleast_2d(b), dtype=np.float64),
         found.allowed,
-        as_k(k),
+        as_width(k, found.n_labels),
         exactly,
         candidates_only,
         truth,

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from longtail._native import core, n_threads
-from longtail._validation import as_k
+from longtail._validation import as_width
 from longtail.data.topk import TopK
 
 __all__ = ["RULES", "combine"]
@@ -40,5 +40,6 @@ def combine(tops: Sequence[TopK], k: int, rule: str = "mean", *, n_jobs: int | N
         raise ValueError("rankings must be of the same rows and the same labels")
     ids = [np.ascontiguousarray(top.indices, np.int32) for top in tops]
     scores = [np.ascontiguousarray(top.scores, np.float32) for top in tops]
-    best, totals = core.combine_topk(ids, scores, RULES.index(rule), as_k(k), n_threads(n_jobs))
+    k = as_width(k, tops[0].n_labels or 0)
+    best, totals = core.combine_topk(ids, scores, RULES.index(rule), k, n_threads(n_jobs))
     return TopK._trusted(best, totals, tops[0].n_labels)

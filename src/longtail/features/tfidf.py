@@ -58,9 +58,11 @@ class Tfidf(Estimator):
     norm : ``"l2"``, ``"l1"`` or None.
     n_jobs : threads; None is all cores.
 
-    After ``fit``: ``idf_`` (n_columns,) float32, which is 1 without ``use_idf`` and, in hashing
-    mode, 0 for columns left out; ``terms_`` uint8 and ``term_offsets_`` int64, the vocabulary as
-    UTF-8: term i is ``terms_[term_offsets_[i]:term_offsets_[i + 1]]``.
+    After ``fit``: ``n_columns_``; ``idf_`` float32, one per term, which is 1 without ``use_idf``;
+    ``terms_`` uint8 and ``term_offsets_`` int64, the vocabulary as UTF-8: term i is
+    ``terms_[term_offsets_[i]:term_offsets_[i + 1]]``. In hashing mode ``idf_`` belongs to
+    ``columns_`` (int32, ascending), 0 for columns left out, and all other columns weigh
+    ``other_idf_``, so that memory follows what occurs in the texts and not ``n_features``.
 
     Refuses anything but ``str`` as a text (decode bytes, replace missing texts by ``""``), one
     string in place of a list, and a fit that leaves no term.
@@ -78,7 +80,10 @@ class Tfidf(Estimator):
 
     type_tag = "tfidf"
 
+    n_columns_: int
     idf_: np.ndarray
+    columns_: np.ndarray
+    other_idf_: float
     terms_: np.ndarray
     term_offsets_: np.ndarray
     _transformer: Any
@@ -181,7 +186,7 @@ class Tfidf(Estimator):
         if not listed:
             raise ValueError("there are no texts: nothing to learn from")
         min_texts, max_texts = params.limits(len(listed))
-        terms, offsets, idf, n_seen, out = core.tfidf_fit(
+        terms, offsets, columns, idf, other_idf, n_seen, out = core.tfidf_fit(
             _analyzer(params),
             listed,
             min_texts=min_texts,
@@ -201,12 +206,14 @@ class Tfidf(Estimator):
                 "the texts hold no terms: they are empty, or hold nothing but punctuation, stop "
                 "words and words shorter than min_word_length"
             )
-        if not idf.any():
+        if not idf.any() and not other_idf:
             raise ValueError(
                 f"of {n_seen} terms none is left: lower min_df (now {self.min_df}) "
                 f"or raise max_df (now {self.max_df})"
             )
         self.terms_, self.term_offsets_, self.idf_ = terms, offsets, idf
+        self.columns_, self.other_idf_ = columns, other_idf
+        self.n_columns_ = params.n_features or len(idf)
         return out
 
     def _checked(self) -> TfidfParams:
@@ -223,8 +230,10 @@ class Tfidf(Estimator):
             _analyzer(params),
             self.terms_,
             self.term_offsets_,
+            self.columns_,
             self.idf_,
-            hashing=params.n_features is not None,
+            self.other_idf_,
+            n_features=params.n_features or 0,
             binary=params.binary,
             sublinear=params.sublinear_tf,
             norm=params.norm or "",
@@ -234,7 +243,7 @@ class Tfidf(Estimator):
     def _csr(self, arrays: Any) -> sp.csr_matrix:
         indptr, indices, values = arrays
         wide = indptr[-1] > np.iinfo(np.int32).max  # SciPy wants offsets and columns of one type
-        out = sp.csr_matrix((len(indptr) - 1, len(self.idf_)), dtype=np.float32)
+        out = sp.csr_matrix((len(indptr) - 1, self.n_columns_), dtype=np.float32)
         out.indptr = indptr if wide else indptr.astype(np.int32)
         out.indices = indices.astype(np.int64) if wide else indices
         out.data = values
@@ -246,7 +255,9 @@ class Tfidf(Estimator):
         arrays = {"idf": self.idf_}
         if self.n_features is None:
             arrays |= {"terms": self.terms_, "term_offsets": self.term_offsets_}
-        return State(self.type_tag, params, arrays)
+            return State(self.type_tag, params, arrays)
+        arrays["columns"] = self.columns_
+        return State(self.type_tag, params, arrays, {"other_idf": self.other_idf_})
 
     def _set_state(self, state: State) -> None:
         self.ngram_range = self._checked().ngram_range  # a list, in JSON
@@ -258,13 +269,16 @@ class Tfidf(Estimator):
                 raise ModelFormatError("term_offsets must ascend from 0")
             if offsets[-1] != len(terms):
                 raise ModelFormatError(f"term_offsets end at {offsets[-1]}, terms at {len(terms)}")
+            columns, other_idf = np.empty(0, np.int32), 0.0
+            idf = state.array("idf", np.float32, (n_columns,))
         else:
             terms, offsets = np.empty(0, np.uint8), np.zeros(1, np.int64)
             n_columns = self.n_features
-        idf = state.array("idf", np.float32, (n_columns,))
+            columns, idf, other_idf = _hashed_idf(state, n_columns)
         if not (np.isfinite(idf).all() and (idf >= 0).all()):
             raise ModelFormatError("idf holds values that are negative or not finite")
         self.terms_, self.term_offsets_, self.idf_ = terms, offsets, idf
+        self.columns_, self.other_idf_, self.n_columns_ = columns, other_idf, n_columns
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name != "_transformer":  # made from parameters and arrays: when one changes, it goes
@@ -283,6 +297,23 @@ class Tfidf(Estimator):
             transformer_tags=TransformerTags(),
             input_tags=InputTags(two_d_array=False, string=True),
         )
+
+
+def _hashed_idf(state: State, n_columns: int) -> tuple[np.ndarray, np.ndarray, float]:
+    """Columns, their idf and that of all other columns; older models have an idf per column."""
+    if "columns" not in state.arrays:
+        idf = state.array("idf", np.float32, (n_columns,))
+        columns = np.flatnonzero(idf).astype(np.int32)
+        return columns, idf[columns], 0.0
+    columns = state.array("columns", np.int32, (None,))
+    if len(columns) and (
+        columns[0] < 0 or columns[-1] >= n_columns or (np.diff(columns) < 1).any()
+    ):
+        raise ModelFormatError(f"columns must ascend within [0, {n_columns})")
+    other = state.meta.get("other_idf")
+    if not isinstance(other, float) or not 0 <= other < np.inf:
+        raise ModelFormatError(f"other_idf must be a number that is not negative, got {other!r}")
+    return columns, state.array("idf", np.float32, (len(columns),)), other
 
 
 def _analyzer(params: TfidfParams) -> Any:

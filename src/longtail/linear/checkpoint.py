@@ -10,18 +10,21 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterable
+import warnings
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from longtail import persist
-from longtail.persist.siblings import sweep
+from longtail.exceptions import ModelFormatError
+from longtail.persist.siblings import remove, sweep
 
 __all__ = ["Checkpoint", "OtherTraining", "fingerprint"]
 
 _BLOCK = 1 << 24
+Part = TypeVar("Part")
 
 
 class OtherTraining(ValueError):
@@ -52,13 +55,21 @@ class Checkpoint:
         draft.write_text(json.dumps({"fingerprint": problem}))
         os.replace(draft, note)
 
-    def load(self, name: str) -> persist.State | None:
-        """The part saved as ``name``, every byte checked, or None."""
+    def load(self, name: str, read: Callable[[persist.State], Part]) -> Part | None:
+        """What ``read`` makes of the part saved as ``name``, every byte checked, or None.
+
+        A part that is damaged is removed, with a warning, and counts as not there: it is trained
+        again.
+        """
         path = self.path / name
         sweep(os.path.realpath(path))  # what a killed run left: loading would wait for it to finish
         try:
-            return persist.load(path, mmap=False, verify=True)
+            return read(persist.load(path, mmap=False, verify=True))
         except FileNotFoundError:
+            return None
+        except ModelFormatError as error:
+            warnings.warn(f"a damaged part is trained again: {error}", stacklevel=2)
+            remove(os.path.realpath(path))
             return None
 
     def save(self, name: str, state: persist.State) -> None:

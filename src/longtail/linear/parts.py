@@ -115,8 +115,8 @@ def train_in_parts(
         layers = []
         for part in plan_parts(problem, np.diff(X.indptr)):
             label = f"{name}-{part.first}"
-            saved = None if checkpoint is None else checkpoint.load(label)
-            if saved is None:
+            layer = None if checkpoint is None else checkpoint.load(label, _read_layer)
+            if layer is None:
                 layer = train_level(
                     X,
                     cut(problem, part),
@@ -132,11 +132,13 @@ def train_in_parts(
                     saved = persist.State("linear-part", {})
                     layer.put_state(saved, "layer")
                     checkpoint.save(label, saved)
-            else:
-                layer = Layer.from_state(saved, "layer")
             layers.append(layer.spilled(folder) if spill else layer)
             progress(part.last, n_children)  # parts may be too short for the core to report any
     return Layer.join(layers, np.asarray(problem.child_ptr), spill=spill, folder=folder)
+
+
+def _read_layer(saved: persist.State) -> Layer:
+    return Layer.from_state(saved, "layer")
 
 
 def train_together(levels: Sequence[Callable[..., Layer]], *, at_once: bool) -> list[Layer]:

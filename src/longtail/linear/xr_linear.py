@@ -243,9 +243,9 @@ class XRLinear(LinearRanker):
         checkpoint: Checkpoint | None,
         label_features: Any,
     ) -> LabelTree:
-        saved = None if checkpoint is None else checkpoint.load("tree")
-        if saved is not None:
-            return LabelTree._from_state(saved)
+        kept = None if checkpoint is None else checkpoint.load("tree", LabelTree._from_state)
+        if kept is not None:
+            return kept
         if self.tree is None:
             tree = default_tree(Y.shape[1], memory.features_per_label)
         else:

@@ -1,7 +1,11 @@
-"""Arrays as files: standard ``.npy``, version 1.0, little-endian, row-major, and nothing else.
+"""All arrays of a model in one file, ``arrays.bin``: plain bytes, little-endian and row-major.
 
-The header is a function of dtype and shape (``header``), so a reader compares it instead of parsing
-it: there is no expression to evaluate, no object array and no pickle on any path.
+    0      64 hex digits: the SHA-256 of the checksums of all arrays, in the order of the manifest
+    64     the first array; every array starts at a multiple of 64 bytes, zeros fill the gaps
+
+What the bytes mean stands in the manifest alone: there is no expression to evaluate, no object
+array and no pickle on any path. The digits at the front tie the file to its manifest, so that one
+that belongs to another model of the same shape is noticed without reading it.
 """
 
 from __future__ import annotations
@@ -12,48 +16,55 @@ import math
 import mmap
 import os
 import stat
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from longtail.exceptions import ModelFormatError
 
-__all__ = ["Record", "plain_array", "read_array", "write_array"]
+__all__ = ["ARRAYS", "Record", "Slot", "plain_array", "read_arrays", "write_arrays"]
 
+ARRAYS = "arrays.bin"
 DTYPES = ("|b1", "|i1", "<i2", "<i4", "<i8", "|u1", "<u2", "<u4", "<u8", "<f2", "<f4", "<f8")
 MOST_DIMENSIONS = 32
-_ALIGN = 64
+ALIGN = 64
 _CHUNK = 1 << 23
 
 
 @dataclass
 class Record:
-    """What a manifest says about one array: file name, dtype, shape, size of the file and its
-    SHA-256.
+    """What a manifest says about one array: dtype, shape, where its bytes begin, their number and
+    their SHA-256.
     """
 
-    file: str
     dtype: str
     shape: tuple[int, ...]
+    offset: int
     bytes: int
     sha256: str = ""
 
 
-def header(dtype: str, shape: tuple[int, ...]) -> bytes:
-    """The bytes in front of the data, padded so that the data starts at a multiple of 64."""
-    text = f"{{'descr': '{dtype}', 'fortran_order': False, 'shape': {tuple(shape)!r}, }}"
-    length = len(text) + 1 + (-(10 + len(text) + 1)) % _ALIGN
-    return (
-        b"\x93NUMPY\x01\x00"
-        + length.to_bytes(2, "little")
-        + text.ljust(length - 1).encode()
-        + b"\n"
-    )
+@dataclass
+class Slot:
+    """One array of a state: the dictionary it lives in, its name there, its name in messages, and
+    its record.
+    """
+
+    arrays: dict[str, np.ndarray]
+    name: str
+    where: str
+    record: Record
 
 
-def file_bytes(dtype: str, shape: tuple[int, ...]) -> int:
-    """Size of the whole file."""
-    return len(header(dtype, shape)) + np.dtype(dtype).itemsize * math.prod(shape)
+def data_bytes(dtype: str, shape: tuple[int, ...]) -> int:
+    return np.dtype(dtype).itemsize * math.prod(shape)
+
+
+def place(previous: Record | None) -> int:
+    """The offset of the array that follows ``previous``."""
+    end = ALIGN if previous is None else previous.offset + previous.bytes
+    return end + -end % ALIGN
 
 
 def plain_array(array: object, where: str) -> np.ndarray:
@@ -75,18 +86,62 @@ def plain_array(array: object, where: str) -> np.ndarray:
     return np.asarray(array, dtype=dtype, order="C")
 
 
-def write_array(descriptor: int, array: np.ndarray) -> str:
-    """Writes a ``plain_array`` to an open file and returns the SHA-256 of what was written."""
-    digest = hashlib.sha256()
-    parts = [memoryview(header(array.dtype.str, array.shape))]
-    if array.size:
-        parts.append(array.reshape(-1).view(np.uint8).data)
-    for part in parts:
-        for start in range(0, len(part), _CHUNK):
-            chunk = part[start : start + _CHUNK]
+def write_arrays(descriptor: int, slots: Sequence[Slot]) -> None:
+    """Writes the arrays of all slots to an open file, and their checksums into the records."""
+    write_all(descriptor, memoryview(bytes(ALIGN)))  # the digits come last
+    end = ALIGN
+    for slot in slots:
+        array, record = slot.arrays[slot.name], slot.record
+        write_all(descriptor, memoryview(bytes(record.offset - end)))
+        digest = hashlib.sha256()
+        data = array.reshape(-1).view(np.uint8).data if array.size else memoryview(b"")
+        for start in range(0, len(data), _CHUNK):
+            chunk = data[start : start + _CHUNK]
             digest.update(chunk)
             write_all(descriptor, chunk)
-    return digest.hexdigest()
+        record.sha256 = digest.hexdigest()
+        end = record.offset + record.bytes
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    write_all(descriptor, memoryview(_digits(slots)))
+
+
+def read_arrays(directory: int, slots: Sequence[Slot], *, mapped: bool, verify: bool) -> None:
+    """Fills the slots from the file in ``directory``: read-only and mapped, or writable and in
+    memory.
+    """
+    descriptor, size = open_regular(ARRAYS, directory)
+    try:
+        end = max((s.record.offset + s.record.bytes for s in slots), default=ALIGN)
+        check_size(ARRAYS, size, end)
+        if os.pread(descriptor, ALIGN, 0) != _digits(slots):
+            raise ModelFormatError(
+                f"{ARRAYS} does not belong to this manifest: it is another model's, or was altered"
+            )
+        whole = mmap.mmap(descriptor, size, access=mmap.ACCESS_READ) if mapped else None
+        for slot in slots:
+            record, dtype = slot.record, np.dtype(slot.record.dtype)
+            raw: mmap.mmap | np.ndarray
+            if whole is None:
+                raw, start = read_file(descriptor, record.offset, record.bytes, ARRAYS), 0
+            else:
+                raw, start = whole, record.offset
+            view = byte_view(raw)[start : start + record.bytes]
+            if verify and sha256(view) != record.sha256:
+                raise ModelFormatError(
+                    f"the checksum of {slot.where} in {ARRAYS} does not match: it was altered"
+                )
+            count = math.prod(record.shape)
+            slot.arrays[slot.name] = (
+                np.frombuffer(raw, dtype, count, start).reshape(record.shape)
+                if count
+                else np.empty(record.shape, dtype)
+            )
+    finally:
+        os.close(descriptor)
+
+
+def _digits(slots: Sequence[Slot]) -> bytes:
+    return hashlib.sha256("".join(s.record.sha256 for s in slots).encode()).hexdigest().encode()
 
 
 def write_all(descriptor: int, data: memoryview) -> None:
@@ -118,46 +173,22 @@ def open_regular(name: str, directory: int) -> tuple[int, int]:
     return descriptor, found.st_size
 
 
-def read_array(directory: int, record: Record, *, mapped: bool, verify: bool) -> np.ndarray:
-    """The array of a record whose file lies in ``directory``, read-only and mapped, or writable and
-    in memory.
-    """
-    descriptor, size = open_regular(record.file, directory)
-    try:
-        if size != record.bytes:
-            raise ModelFormatError(
-                f"{record.file} has {size} bytes, the manifest says {record.bytes}: "
-                + ("it is truncated" if size < record.bytes else "it was altered")
-            )
-        raw: mmap.mmap | np.ndarray
-        if mapped:
-            raw = mmap.mmap(descriptor, size, access=mmap.ACCESS_READ)
-        else:
-            raw = _read_all(descriptor, size, record.file)
-    finally:
-        os.close(descriptor)
-    view = (memoryview(raw) if isinstance(raw, mmap.mmap) else raw.data).cast("B")
-    expected = header(record.dtype, record.shape)
-    if view[: len(expected)] != expected:
+def check_size(name: str, size: int, expected: int) -> None:
+    if size != expected:
         raise ModelFormatError(
-            f"the header of {record.file} does not say {record.dtype} {list(record.shape)} "
-            "as the manifest does: it was altered"
+            f"{name} has {size} bytes, the manifest says {expected}: "
+            + ("it is truncated" if size < expected else "it was altered")
         )
-    if verify and _sha256(view) != record.sha256:
-        raise ModelFormatError(f"the checksum of {record.file} does not match: it was altered")
-    dtype = np.dtype(record.dtype)
-    if math.prod(record.shape) == 0:
-        return np.empty(record.shape, dtype)
-    return np.frombuffer(raw, dtype, offset=len(expected)).reshape(record.shape)
 
 
-def _read_all(descriptor: int, size: int, name: str) -> np.ndarray:
-    # Starts at a multiple of 64, and so does the data, because the header's length is one too.
-    raw = np.empty(size + _ALIGN, np.uint8)
-    start = -raw.ctypes.data % _ALIGN
+def read_file(descriptor: int, offset: int, size: int, name: str) -> np.ndarray:
+    """``size`` bytes of a file in memory that starts at a multiple of 64, as the kernels like."""
+    raw = np.empty(size + ALIGN, np.uint8)
+    start = -raw.ctypes.data % ALIGN
     raw = raw[start : start + size]
     done = 0
     with open(descriptor, "rb", buffering=0, closefd=False) as file:
+        file.seek(offset)
         while done < size:
             got = file.readinto(raw.data[done : done + _CHUNK])
             if not got:
@@ -166,7 +197,11 @@ def _read_all(descriptor: int, size: int, name: str) -> np.ndarray:
     return raw
 
 
-def _sha256(view: memoryview) -> str:
+def byte_view(raw: mmap.mmap | np.ndarray) -> memoryview:
+    return (memoryview(raw) if isinstance(raw, mmap.mmap) else raw.data).cast("B")
+
+
+def sha256(view: memoryview) -> str:
     digest = hashlib.sha256()
     for start in range(0, len(view), _CHUNK):
         digest.update(view[start : start + _CHUNK])

@@ -6,42 +6,30 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import re
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any
 
-import numpy as np
-
 from longtail.exceptions import ModelFormatError
-from longtail.persist.arrays import DTYPES, MOST_DIMENSIONS, Record, file_bytes, plain_array
+from longtail.persist.arrays import Record, Slot, data_bytes, place, plain_array
+from longtail.persist.npy_files import check_files, parse_file_record
+from longtail.persist.records import MANIFEST, check_keys, check_places, parse_record, short
 from longtail.persist.state import State
 from longtail.persist.values import parse_json, to_json
 
-__all__ = ["FORMAT", "MANIFEST", "VERSION", "Slot", "decode", "encode", "outline"]
+__all__ = ["FORMAT", "MANIFEST", "VERSION", "decode", "encode", "outline"]
 
 FORMAT = "longtail-model"
-MANIFEST = "manifest.json"
-VERSION = 1
+VERSION = 2
 
 _NAME = re.compile(r"[A-Za-z0-9_]{1,80}", re.ASCII)
-_FILE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.]{0,200}\.npy", re.ASCII)
 _TAG = re.compile(r"[a-z0-9_-]{1,80}", re.ASCII)
-_HEX = re.compile(r"[0-9a-f]{64}", re.ASCII)
 _TAIL = re.compile(rb',\n "checksum": "([0-9a-f]{64})"\n\}\n')
 _TAIL_BYTES = len(',\n "checksum": ""\n}\n') + 64
 _NODE = ("type", "params", "meta", "arrays", "parts")
 _ROOT = ("format", "format_version", "longtail", *_NODE, "checksum")
 _DEEPEST = 16  # parts within parts
-
-
-@dataclass
-class Slot:
-    """One array of a state: the dictionary it lives in, its name there, and its record."""
-
-    arrays: dict[str, np.ndarray]
-    name: str
-    record: Record
 
 
 def outline(state: State, library: str) -> tuple[dict[str, Any], list[Slot]]:
@@ -54,12 +42,6 @@ def outline(state: State, library: str) -> tuple[dict[str, Any], list[Slot]]:
     slots: list[Slot] = []
     document = {"format": FORMAT, "format_version": VERSION, "longtail": library}
     document.update(_node(state, "", slots, 0))
-    seen: set[str] = set()
-    for slot in slots:
-        file = slot.record.file.lower()
-        if file in seen:
-            raise ValueError(f"two arrays have names that differ only in case: {slot.record.file}")
-        seen.add(file)
     return document, slots
 
 
@@ -85,8 +67,9 @@ def _node(state: State, prefix: str, slots: list[Slot], depth: int) -> dict[str,
     for name, array in state.arrays.items():
         plain = plain_array(array, f"array {prefix}{name}")
         dtype, shape = plain.dtype.str, tuple(int(n) for n in plain.shape)
-        record = Record(f"{prefix}{name}.npy", dtype, shape, file_bytes(dtype, shape))
-        slots.append(Slot({name: plain}, name, record))
+        offset = place(slots[-1].record if slots else None)
+        record = Record(dtype, shape, offset, data_bytes(dtype, shape))
+        slots.append(Slot({name: plain}, name, f"{prefix}{name}", record))
         node["arrays"][name] = record
     for name, part in state.parts.items():
         node["parts"][name] = _node(part, f"{prefix}{name}.", slots, depth + 1)
@@ -109,9 +92,9 @@ def _dumps(value: Any) -> str:
     return json.dumps(value, allow_nan=False, default=asdict)
 
 
-def decode(raw: bytes) -> tuple[State, list[Slot]]:
-    """The state of a manifest with its arrays still to be read into their slots, or
-    ``ModelFormatError``.
+def decode(raw: bytes) -> tuple[State, list[Slot], int]:
+    """The state of a manifest, the slots that its arrays are still to be read into, and its format
+    version; or ``ModelFormatError``.
 
     The version comes first, then structure, then the checksum, so that the message names the most
     telling fault.
@@ -131,84 +114,41 @@ def decode(raw: bytes) -> tuple[State, list[Slot]]:
             f"it was written by longtail {document.get('longtail')!r}, upgrade to read it"
         )
     slots: list[Slot] = []
-    _keys(document, _ROOT, MANIFEST)
-    state = _state({name: document[name] for name in _NODE}, MANIFEST, slots, 0)
-    files = [slot.record.file.lower() for slot in slots]
-    if len(set(files)) != len(files):
-        raise ModelFormatError(f"{MANIFEST}: two arrays share a file")
+    check_keys(document, _ROOT, MANIFEST)
+    parse = parse_file_record if version == 1 else parse_record
+    state = _state({name: document[name] for name in _NODE}, "", slots, parse, 0)
+    (check_files if version == 1 else check_places)(slots)
     tail = _TAIL.fullmatch(raw[-_TAIL_BYTES:])
     if tail is None or hashlib.sha256(raw[:-_TAIL_BYTES]).hexdigest() != tail[1].decode():
         raise ModelFormatError(f"the checksum of {MANIFEST} does not match: it was altered")
-    return state, slots
+    return state, slots, version
 
 
-def _state(node: Any, where: str, slots: list[Slot], depth: int) -> State:
+Parse = Callable[[Any, str], Record]
+
+
+def _state(node: Any, prefix: str, slots: list[Slot], parse: Parse, depth: int) -> State:
+    where = f"{MANIFEST}: part {prefix[:-1]}" if prefix else MANIFEST
     if depth > _DEEPEST:
         raise ModelFormatError(f"{MANIFEST}: parts are nested more than {_DEEPEST} deep")
-    _keys(node, _NODE, where)
+    check_keys(node, _NODE, where)
     if not isinstance(node["type"], str) or not _TAG.fullmatch(node["type"]):
-        raise ModelFormatError(f"{where}: type {_short(node['type'])} is not a type tag")
+        raise ModelFormatError(f"{where}: type {short(node['type'])} is not a type tag")
     for name in _NODE[1:]:
         if not isinstance(node[name], dict):
-            raise ModelFormatError(f"{where}: {name} must be an object, got {_short(node[name])}")
+            raise ModelFormatError(f"{where}: {name} must be an object, got {short(node[name])}")
     state = State(node["type"], node["params"], {}, node["meta"], {})
     for name, entry in node["arrays"].items():
-        slots.append(
-            Slot(state.arrays, _name(name, where), _record(entry, f"{where}: array {name}"))
-        )
+        full = prefix + _name(name, where)
+        record = parse(entry, f"{MANIFEST}: array {full}")
+        slots.append(Slot(state.arrays, name, full, record))
     for name, part in node["parts"].items():
-        state.parts[_name(name, where)] = _state(part, f"{where}: part {name}", slots, depth + 1)
+        inner = f"{prefix}{_name(name, where)}."
+        state.parts[name] = _state(part, inner, slots, parse, depth + 1)
     return state
-
-
-def _record(entry: Any, where: str) -> Record:
-    _keys(entry, ("file", "dtype", "shape", "bytes", "sha256"), where)
-    file, dtype, shape = entry["file"], entry["dtype"], entry["shape"]
-    if not isinstance(file, str) or not _FILE.fullmatch(file):
-        raise ModelFormatError(
-            f"{where}: file {_short(file)} does not name an .npy file in the model's own directory"
-        )
-    if not isinstance(dtype, str) or dtype not in DTYPES:
-        raise ModelFormatError(f"{where}: dtype {_short(dtype)} is not one of {', '.join(DTYPES)}")
-    if (
-        not isinstance(shape, list)
-        or len(shape) > MOST_DIMENSIONS
-        or any(type(n) is not int or n < 0 for n in shape)
-        or math.prod(max(n, 1) for n in shape) * 8 >= 2**63
-    ):
-        raise ModelFormatError(f"{where}: {_short(shape)} is not the shape of an array")
-    if not isinstance(entry["sha256"], str) or not _HEX.fullmatch(entry["sha256"]):
-        raise ModelFormatError(f"{where}: sha256 {_short(entry['sha256'])} is not a checksum")
-    expected = file_bytes(dtype, tuple(shape))
-    if type(entry["bytes"]) is not int or entry["bytes"] != expected:
-        raise ModelFormatError(
-            f"{where}: {dtype} of shape {shape} takes {expected} bytes, "
-            f"the manifest says {_short(entry['bytes'])}"
-        )
-    return Record(file, dtype, tuple(shape), expected, entry["sha256"])
 
 
 def _name(name: str, where: str) -> str:
     if not _NAME.fullmatch(name):
-        raise ModelFormatError(f"{where}: {_short(name)} is not a name for an array or part")
+        raise ModelFormatError(f"{where}: {short(name)} is not a name for an array or part")
     return name
-
-
-def _keys(node: Any, expected: tuple[str, ...], where: str) -> None:
-    if not isinstance(node, dict):
-        raise ModelFormatError(f"{where}: expected an object, got {_short(node)}")
-    if set(node) != set(expected):
-        missing, unknown = set(expected) - set(node), set(node) - set(expected)
-        fault = (
-            f"lacks {sorted(missing)[0]!r}" if missing else f"has an unknown {_short(min(unknown))}"
-        )
-        raise ModelFormatError(f"{where} {fault}")
-
-
-def _short(value: Any) -> str:
-    text = (
-        repr(value)
-        if not isinstance(value, (list, dict)) or len(value) < 40
-        else type(value).__name__
-    )
-    return text if len(text) <= 60 else text[:57] + "..."

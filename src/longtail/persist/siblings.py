@@ -1,13 +1,15 @@
 """The hidden siblings of a model: their names, who owns them, and cleaning up after a crash.
 
-    .model.<host>-<random>.new    a model being written; after an exchange, the old one about to be
-    removed .model.<host>-<random>.old    the old model between two renames, where the file system
-    has no exchange
+    .model.<host>-<random>.new    a model being written; after an exchange, the old one, to go
+    .model.<host>-<random>.old    the old model between two renames, where there is no exchange
+
+A name is ours only if it has exactly this form (8 and 12 hexadecimal digits), is a directory and no
+link, and holds nothing but the files of one of our models: what a user called ``.model.backup.old``
+is neither read nor removed.
 
 A writer holds a lock on the manifest inside its sibling, which the kernel releases when the process
 dies: what can be locked has no living owner. Whoever creates that manifest owns the sibling, so a
-writer and a sweeper never both believe it is theirs. Nothing but files that a model consists of is
-ever removed.
+writer and a sweeper never both believe it is theirs.
 """
 
 from __future__ import annotations
@@ -17,16 +19,30 @@ import fcntl
 import hashlib
 import os
 import platform
+import re
 import secrets
 import stat
 import time
 import zlib
 
+from longtail.persist.arrays import ARRAYS
 from longtail.persist.manifest import FORMAT, MANIFEST
 
-__all__ = ["current", "empty", "foreign", "lock", "open_manifest", "sibling", "siblings", "sweep"]
+__all__ = [
+    "current",
+    "empty",
+    "foreign",
+    "lock",
+    "open_manifest",
+    "remove",
+    "sibling",
+    "siblings",
+    "sweep",
+]
 
 _HARMLESS = {".DS_Store"}
+_MIDDLE = re.compile(r"[0-9a-f]{8}-[0-9a-f]{12}", re.ASCII)
+_START = f'{{\n "format": "{FORMAT}"'.encode()  # of every manifest
 _ABANDONED = (
     24 * 3600
 )  # seconds after which another machine's sibling may be removed, if it can be locked
@@ -39,7 +55,7 @@ def sibling(target: str, suffix: str) -> str:
 
 
 def siblings(target: str, suffix: str) -> list[str]:
-    """All such names that exist."""
+    """All such names that exist and are ours."""
     parent, start = os.path.dirname(target), f".{_stem(target)}."
     try:
         names = sorted(os.listdir(parent))
@@ -48,8 +64,28 @@ def siblings(target: str, suffix: str) -> list[str]:
     return [
         os.path.join(parent, name)
         for name in names
-        if name.startswith(start) and name.endswith(suffix)
+        if name.startswith(start)
+        and name.endswith(suffix)
+        and _MIDDLE.fullmatch(name[len(start) : -len(suffix)])
+        and _ours(os.path.join(parent, name))
     ]
+
+
+def _ours(path: str) -> bool:
+    """Whether a sibling is a directory with the files of one of our models, perhaps unfinished."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        names = os.listdir(descriptor)
+        if _stranger(descriptor, names) is not None:
+            return False
+        return MANIFEST not in names or _begins_as_ours(descriptor)
+    except OSError:  # it goes while we look
+        return False
+    finally:
+        os.close(descriptor)
 
 
 def sweep(target: str) -> None:
@@ -107,6 +143,12 @@ def empty(directory: str) -> None:
                 os.unlink(os.path.join(directory, name))
 
 
+def remove(directory: str) -> None:
+    """Removes a model, damaged or not; raises ``OSError`` where there is more than its files."""
+    empty(directory)
+    os.rmdir(directory)
+
+
 def foreign(directory: str) -> str | None:
     """Name of something that is not part of a model; "" if all is; None if the directory is empty.
 
@@ -115,10 +157,9 @@ def foreign(directory: str) -> str | None:
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         names = sorted(os.listdir(descriptor))
-        for name in names:
-            mode = os.stat(name, dir_fd=descriptor, follow_symlinks=False).st_mode
-            if not _belongs(name) or not stat.S_ISREG(mode):
-                return name
+        stranger = _stranger(descriptor, names)
+        if stranger is not None:
+            return stranger
         if names and not _is_model(descriptor):
             if not os.path.samestat(os.fstat(descriptor), os.stat(directory)):
                 raise FileNotFoundError(directory)  # replaced, and then removed by another save
@@ -126,6 +167,24 @@ def foreign(directory: str) -> str | None:
     finally:
         os.close(descriptor)
     return "" if names else None
+
+
+def _stranger(directory: int, names: list[str]) -> str | None:
+    """The first name that is no file of a model."""
+    for name in names:
+        mode = os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode
+        if not _belongs(name) or not stat.S_ISREG(mode):
+            return name
+    return None
+
+
+def _begins_as_ours(directory: int) -> bool:
+    """Whether the manifest begins as ours do; one that was never written is empty."""
+    manifest = os.open(MANIFEST, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
+    try:
+        return _START.startswith(os.read(manifest, len(_START)))
+    finally:
+        os.close(manifest)
 
 
 def _is_model(directory: int) -> bool:
@@ -140,7 +199,7 @@ def _is_model(directory: int) -> bool:
 
 
 def _belongs(name: str) -> bool:
-    return name == MANIFEST or name.endswith(".npy") or name in _HARMLESS
+    return name in (MANIFEST, ARRAYS) or name.endswith(".npy") or name in _HARMLESS
 
 
 def current(manifest: int, directory: str) -> bool:

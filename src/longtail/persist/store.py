@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 
 from longtail import __version__
 from longtail.exceptions import ModelFormatError
-from longtail.persist.arrays import open_regular, read_array, write_all, write_array
+from longtail.persist.arrays import ARRAYS, open_regular, read_arrays, write_all, write_arrays
 from longtail.persist.manifest import MANIFEST, decode, encode, outline
+from longtail.persist.npy_files import read_npy
 from longtail.persist.replace import in_motion, open_directory, replacing, sync
 from longtail.persist.state import State
 
@@ -37,14 +39,13 @@ def save(path: str | os.PathLike[str], state: State, *, overwrite: bool = False)
     """
     document, slots = outline(state, __version__)
     with replacing(path, overwrite=overwrite) as staging:
-        for slot in slots:
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-            descriptor = os.open(slot.record.file, flags, 0o666, dir_fd=staging.directory)
-            try:
-                slot.record.sha256 = write_array(descriptor, slot.arrays[slot.name])
-                sync(descriptor)
-            finally:
-                os.close(descriptor)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        descriptor = os.open(ARRAYS, flags, 0o666, dir_fd=staging.directory)
+        try:
+            write_arrays(descriptor, slots)
+            sync(descriptor)
+        finally:
+            os.close(descriptor)
         write_all(staging.manifest, memoryview(encode(document)))
         sync(staging.manifest)
 
@@ -54,13 +55,15 @@ def load(path: str | os.PathLike[str], *, mmap: bool = True, verify: bool = Fals
 
     With ``mmap`` arrays are read-only views of the files, brought in page by page when used, and
     shared between processes; without it they are read into memory and may be changed. Every load
-    checks the manifest's own checksum, the size and header of every file, and that no file lies
-    elsewhere; ``verify=True`` also reads every byte and compares its SHA-256.
+    checks the manifest's own checksum, and that the arrays beside it are its own and complete;
+    ``verify=True`` also reads every byte and compares its SHA-256.
 
     Raises ``FileNotFoundError`` if there is nothing at ``path``, and ``ModelFormatError``, saying
     which file and why, if it is not a model, or one that is truncated, altered, or of a newer
     format.
     """
+    if not os.fspath(path):
+        raise FileNotFoundError(errno.ENOENT, "the path of the model is empty", "")
     deadline = time.monotonic() + _PATIENCE
     while True:
         try:
@@ -89,9 +92,12 @@ def _load(directory: int, mapped: bool, verify: bool) -> State:
         if size > _LARGEST_MANIFEST:
             raise ModelFormatError(f"{MANIFEST} has {size} bytes, more than any manifest")
         raw = file.read(size + 1)
-    state, slots = decode(raw)
-    for slot in slots:
-        slot.arrays[slot.name] = read_array(directory, slot.record, mapped=mapped, verify=verify)
+    state, slots, version = decode(raw)
+    if version == 1:
+        for slot in slots:
+            read_npy(directory, slot, mapped=mapped, verify=verify)
+    else:
+        read_arrays(directory, slots, mapped=mapped, verify=verify)
     return state
 
 

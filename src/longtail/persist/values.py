@@ -87,9 +87,11 @@ def parse_json(raw: bytes) -> Any:
 def _object(pairs: list[tuple[str, Any]]) -> Any:
     found = dict(pairs)
     if len(found) != len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
-        raise ModelFormatError(f"the key {twice!r} occurs twice")
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                raise ModelFormatError(f"the key {key[:100]!r} occurs twice")
+            seen.add(key)
     if "$float" in found:
         name = found["$float"]
         if len(found) != 1 or not isinstance(name, str) or name not in _NONFINITE:

@@ -1,9 +1,11 @@
-"""Answers of a tagger in the shape of the contract."""
+"""Answers of a tagger in the shape of the contract, a piece of JSON at a time."""
 
 from __future__ import annotations
 
+import json
 import math
 import os
+from collections.abc import Iterator
 from typing import Any
 
 from longtail.serve.batching import Answer
@@ -11,41 +13,73 @@ from longtail.serve.settings import Settings
 from longtail.tagger import Tagger
 from longtail.tagger.abilities import can_filter
 
-__all__ = ["explained", "model_facts", "shown"]
+__all__ = ["explaining", "explaining_one", "model_facts", "rendered"]
 
 _SHOWN = ("P@1", "P@5", "R@5", "nDCG@5", "PSP@5", "macro-F1 present@5", "coverage present@5")
+_SPANS = 500  # that are made into JSON at a time
+_CHUNK = 1 << 16  # bytes of JSON that are made at a time: a few milliseconds
 
 
-def explained(tagger: Tagger, texts: list[Any], answers: list[Answer]) -> list[list[Any]]:
-    """An explanation of every label of every text."""
-    return [
-        tagger.explain(text, [name for name, _ in answer.labels]) if answer.labels else []
-        for text, answer in zip(texts, answers, strict=True)
-    ]
+def explaining(tagger: Tagger, texts: list[Any], answers: list[Answer]) -> Iterator[str | None]:
+    """Explanations of every label of every text as JSON, with Nones between steps of the work."""
+    names = tagger.label_names
+    for text, answer in zip(texts, answers, strict=True):
+        labels = [names[i] for i in answer.ids.tolist() if i >= 0]
+        if labels:
+            yield from _as_json(tagger.explain_steps(text, labels))
 
 
-def shown(tagger: Tagger, answers: list[Answer], reasons: list[list[Any]] | None) -> dict[str, Any]:
-    """The body of an answer to /predict."""
-    results = []
+def explaining_one(tagger: Tagger, text: Any, label: str) -> Iterator[str | None]:
+    """The explanation of one label, in the same way."""
+    yield None
+    yield from _as_json(tagger.explain_steps(text, [label]))
+
+
+def _as_json(steps: Iterator[Any]) -> Iterator[str | None]:
+    for why in steps:
+        yield None
+        if why is not None:
+            terms = [{"term": term, "weight": _finite(weight)} for term, weight in why.terms]
+            parts = []
+            for start in range(0, len(why.spans), _SPANS):
+                spans = why.spans[start : start + _SPANS]
+                parts.append(_dumps([[a, b, _finite(w)] for a, b, w in spans])[1:-1])
+                yield None
+            head = _dumps({"method": why.method, "terms": terms})
+            yield f'{head[:-1]},"spans":[{",".join(parts)}]}}'
+
+
+def rendered(tagger: Tagger, answers: list[Answer], reasons: list[str] | None) -> Iterator[bytes]:
+    """The body of an answer to /predict, in chunks."""
+    parts, size = ['{"results":['], 0
+    reason = iter(reasons or ())
     for i, answer in enumerate(answers):
-        labels = []
-        for j, (name, score) in enumerate(answer.labels):
-            item: dict[str, Any] = {"label": name, "score": _finite(score)}
-            if tagger.label_texts_ is not None:
-                item["text"] = tagger.label_texts_[tagger.vocabulary_.id(name)]
-            if reasons is not None:
-                item["explanation"] = _reason(reasons[i][j])
-            labels.append(item)
-        results.append({"labels": labels, "known_terms": answer.known_terms})
-    return {"results": results, "scores": _kind(tagger)}
+        part = _result(tagger, answer, None if reasons is None else reason)
+        parts.append(part if i == 0 else f",{part}")
+        size += len(part)
+        if size > _CHUNK:
+            yield "".join(parts).encode("ascii")
+            parts, size = [], 0
+    parts.append(f'],"scores":"{_kind(tagger)}"}}')
+    yield "".join(parts).encode("ascii")
 
 
-def _reason(reason: Any) -> dict[str, Any]:
-    return {
-        "method": reason.method,
-        "terms": [{"term": term, "weight": _finite(weight)} for term, weight in reason.terms],
-        "spans": [[start, end, _finite(weight)] for start, end, weight in reason.spans],
-    }
+def _result(tagger: Tagger, answer: Answer, reasons: Iterator[str] | None) -> str:
+    names, texts = tagger.label_names, tagger.label_texts_
+    labels = []
+    for i, score in zip(answer.ids.tolist(), answer.scores.tolist(), strict=True):
+        if i < 0:
+            continue
+        item: dict[str, Any] = {"label": names[i], "score": _finite(score)}
+        if texts is not None:
+            item["text"] = texts[i]
+        label = _dumps(item)
+        labels.append(label if reasons is None else f'{label[:-1]},"explanation":{next(reasons)}}}')
+    return f'{{"labels":[{",".join(labels)}],"known_terms":{answer.known_terms}}}'
+
+
+def _dumps(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"))
 
 
 def _finite(number: float) -> float:

@@ -27,22 +27,35 @@ from longtail.serve.refusals import invalid, refusal
 from longtail.serve.settings import Settings
 from longtail.tagger.names import search_labels
 
-__all__ = ["create_app", "from_environment"]
+__all__ = ["create_app"]
 
 _STATIC = {
     "page.js": "text/javascript; charset=utf-8",
     "page.css": "text/css; charset=utf-8",
     "icon.svg": "image/svg+xml",
 }
-_REPORT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+_REPORT_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
+    "form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
+)
+
+
+def _problem(text: str) -> dict[str, Any]:
+    """An error, for the contract."""
+    shape = {"schema": {"$ref": f"#/components/schemas/{schemas.Problem.__name__}"}}
+    return {"model": schemas.Problem, "content": {TYPE: shape}, "description": text}
+
+
 _ERRORS: dict[int | str, dict[str, Any]] = {
-    status: {"model": schemas.Problem, "content": {TYPE: {}}, "description": text}
+    status: _problem(text)
     for status, text in {
         400: "not JSON",
         401: "no token, or a wrong one",
         413: "too large",
         415: "the content type is not JSON",
+        421: "called by a name that is not the server's",
         422: "what is asked for makes no sense",
+        429: "too many requests",
         503: "too busy, or too slow",
     }.items()
 }
@@ -51,7 +64,7 @@ _ERRORS: dict[int | str, dict[str, Any]] = {
 def create_app(settings: Settings) -> Any:
     """The ASGI application of a server with these settings; loads the model."""
     counters = Counters(settings.counters)
-    holder = Holder(settings.model, counters)
+    holder = Holder(settings, counters)
     batcher = Batcher(settings.max_waiting, counters)
 
     @contextlib.asynccontextmanager
@@ -73,6 +86,7 @@ def create_app(settings: Settings) -> Any:
         lifespan=lifespan,
         docs_url=None,  # their pages load scripts from elsewhere
         redoc_url=None,
+        redirect_slashes=False,  # a redirect would repeat whatever name the client called us by
         responses=_ERRORS,
     )
     _handle_errors(app)
@@ -81,12 +95,11 @@ def create_app(settings: Settings) -> Any:
     _facts(app, settings, holder, batcher, counters)
     if settings.page:
         _page(app)
-    return Guard(app, settings, counters, {("POST", "/predict"): predicting.answer})
-
-
-def from_environment() -> Any:
-    """For worker processes."""
-    return create_app(Settings.from_environment())
+    direct = {
+        ("POST", "/predict"): predicting.answer,
+        ("POST", "/explain"): predicting.explain,
+    }
+    return Guard(app, settings, counters, direct)
 
 
 def _facts(
@@ -116,6 +129,7 @@ def _facts(
         ]
         return JSONResponse({"labels": found, "total": len(tagger.label_names)})
 
+    @app.head("/health", include_in_schema=False)
     @app.get("/health", response_model=schemas.Health, summary="Whether the server answers")
     async def health() -> dict[str, Any]:
         return {"status": "ok", "reload_error": holder.error}
@@ -138,7 +152,7 @@ def _facts(
     @app.get(
         "/report",
         response_class=Response,
-        responses={404: {"model": schemas.Problem, "description": "no report was kept"}},
+        responses={404: _problem("no report was kept")},
         summary="The evaluation report of the model, as a page",
     )
     async def report() -> Response:

@@ -19,13 +19,24 @@ __all__ = ["BUCKETS", "Counters", "make_file"]
 
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)  # seconds
 _MOST_PROCESSES = 256  # over the life of a server, those that died included
-_PATHS = ("/predict", "/labels", "/health", "/version", "/metrics", "/report", "/model", "other")
+_PATHS = (
+    "/predict",
+    "/explain",
+    "/labels",
+    "/health",
+    "/version",
+    "/metrics",
+    "/report",
+    "/model",
+    "other",
+)
 _CLASSES = ("2xx", "3xx", "4xx", "5xx")
 _NAMES = (
     *(f"requests {path} {status}" for path in _PATHS for status in _CLASSES),
     *(f"seconds up to {bound}" for bound in (*BUCKETS, "+Inf")),  # and above the one before
     "seconds sum",
     "texts",
+    "explanations",
     "batches",
     "refused",
     "timeouts",
@@ -82,7 +93,7 @@ class Counters:
         """One answered request."""
         known = path if path in _PATHS else "other"
         self.add(f"requests {known} {min(max(status // 100, 2), 5)}xx")
-        if known == "/predict" and status < 300:
+        if known in ("/predict", "/explain") and status < 300:
             self.own[_FIRST_BUCKET + bisect.bisect_left(BUCKETS, seconds)] += 1.0
             self.add("seconds sum", seconds)
 
@@ -99,7 +110,7 @@ class Counters:
                     where = f'path="{path}",status="{status}"'
                     lines.append(f"longtail_requests_total{{{where}}} {value:.0f}")
         lines += [
-            "# HELP longtail_predict_seconds Time of successful predictions.",
+            "# HELP longtail_predict_seconds Time of successful predictions and explanations.",
             _type("predict_seconds", "histogram"),
         ]
         count = 0.0
@@ -108,7 +119,7 @@ class Counters:
             lines.append(f'longtail_predict_seconds_bucket{{le="{bound}"}} {count:.0f}')
         lines.append(f"longtail_predict_seconds_sum {self.total('seconds sum'):.6f}")
         lines.append(f"longtail_predict_seconds_count {count:.0f}")
-        for name in ("texts", "batches", "refused", "timeouts", "reloads", "reload_failures"):
+        for name in _NAMES[_AT["texts"] :]:
             lines += [_type(f"{name}_total"), f"longtail_{name}_total {self.total(name):.0f}"]
         for name, number in gauges.items():
             lines += [_type(name, "gauge"), f"longtail_{name} {number:.0f}"]

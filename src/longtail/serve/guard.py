@@ -1,6 +1,7 @@
 """What every request passes before the application sees it.
 
-In this order: the token (unless the path is open), the size of the body (told by its header, then
+In this order: the name it was called by (``hosts``), how many requests the client has sent
+(``rate``), the token (unless the path is open), the size of the body (told by its header, then
 counted as it comes), the time it may take. The body is read here, whole, so that the application
 never waits for a slow client. Whatever goes wrong leaves as problem JSON, with the headers that
 keep a browser from misusing it.
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 import hmac
 import logging
+import math
 import time
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any
@@ -17,7 +19,10 @@ from typing import Any
 import anyio
 
 from longtail.serve.counters import Counters
+from longtail.serve.gone import Gone, Receive
+from longtail.serve.hosts import allowed, default_hosts
 from longtail.serve.problems import problem_bytes, problem_headers
+from longtail.serve.rate import RateLimit
 from longtail.serve.settings import Settings
 
 __all__ = ["Guard"]
@@ -25,10 +30,11 @@ __all__ = ["Guard"]
 log = logging.getLogger(__name__)
 
 Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
-Answerer = Callable[[str, bytes], Awaitable[Any]]  # content type and body to an ASGI response
+# Content type, body, and what tells of a client that hangs up, to an ASGI response.
+Answerer = Callable[[str, bytes, Receive], Awaitable[Any]]
 
+_GONE = 499  # counted, never sent
 _OPEN = ("/", "/health")  # the page can be loaded without a token, and then asks for one
 _HEADERS = [
     (b"x-content-type-options", b"nosniff"),
@@ -61,6 +67,8 @@ class Guard:
         self.direct = direct or {}
         self.settings = settings
         self.counters = counters
+        self.hosts = default_hosts("localhost") if settings.hosts is None else settings.hosts
+        self.rate = None if settings.rate is None else RateLimit(settings.rate)
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -81,11 +89,15 @@ class Guard:
             await send(message)
 
         try:
+            self._check_host(scope)
+            self._check_rate(scope)
             self._check_token(scope)
             with anyio.fail_after(self.settings.timeout):
                 await self._serve(scope, receive, counted)
         except _Refused as refused:
             await _refuse(counted, refused)
+        except Gone:
+            status = _GONE
         except TimeoutError:
             self.counters.add("timeouts")
             if not status:
@@ -106,8 +118,26 @@ class Guard:
             await self.app(scope, _replay(body, receive), send)
             return
         kind = dict(scope["headers"]).get(b"content-type", b"").decode("latin-1")
-        response = await answer(kind, body)
+        response = await answer(kind, body, receive)
         await response(scope, receive, send)
+
+    def _check_host(self, scope: Message) -> None:
+        for name, value in scope["headers"]:
+            if name == b"host" and not allowed(value.decode("latin-1"), self.hosts):
+                raise _Refused(
+                    421,
+                    f"this server does not answer to {value.decode('latin-1')[:100]!r}: "
+                    "start it with --allowed-host NAME",
+                )
+
+    def _check_rate(self, scope: Message) -> None:
+        if self.rate is None or scope["path"] == "/health":
+            return
+        wait = self.rate.wait((scope.get("client") or ("",))[0])
+        if wait:
+            self.counters.add("refused")
+            again = {"retry-after": str(math.ceil(wait))}
+            raise _Refused(429, f"more than {self.settings.rate:g} requests a second", again)
 
     def _check_token(self, scope: Message) -> None:
         path = scope["path"]

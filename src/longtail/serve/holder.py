@@ -1,9 +1,10 @@
 """The model in use, and the watch for a new one.
 
-A save puts a whole new folder in place of the old one (``longtail.persist``). The watch notices,
-loads the new model beside the old, asks it once so that its pages are warm, and only then lets it
-take over. Requests under way keep the model they began with. A folder that cannot be loaded changes
-nothing but a counter and a line in the log.
+A save puts a whole new folder in place of the old one (``longtail.persist``); or somebody copies
+new files over the old ones. The watch notices, loads a copy of the new model (``copying``) beside
+the old, asks it once so that its pages are warm, and only then lets it take over. Requests under
+way keep the model they began with. A folder that cannot be loaded, or is still being written,
+changes nothing but a counter and a line in the log, until it changes again.
 """
 
 from __future__ import annotations
@@ -12,22 +13,19 @@ import asyncio
 import contextlib
 import gc
 import logging
-import os
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import Any
 
 from longtail.exceptions import ModelFormatError
-from longtail.models import load
-from longtail.persist.manifest import MANIFEST
+from longtail.serve.copying import Mark, load_copy, mark_of
 from longtail.serve.counters import Counters
+from longtail.serve.settings import Settings
 from longtail.tagger import Tagger
 
 __all__ = ["Holder", "Loaded", "load_model", "settle"]
 
 log = logging.getLogger(__name__)
-
-Mark = tuple[int, int, int] | None
 
 
 @dataclass(frozen=True)
@@ -35,16 +33,17 @@ class Loaded:
     """A model, what tells it from the next one, and when it was loaded."""
 
     tagger: Tagger
-    mark: Mark
+    mark: Mark | None
     since: str = field(
         default_factory=lambda: datetime.now(timezone.utc).isoformat(timespec="seconds")
     )
 
 
-def load_model(path: str) -> Loaded:
-    """Loads the folder; refuses a model that is not a tagger."""
-    mark = _mark(path)
-    tagger = load(path)
+def load_model(settings: Settings) -> Loaded:
+    """Loads a copy of the model; refuses one that is not a tagger."""
+    path = settings.model
+    mark = mark_of(path)
+    tagger = load_copy(path, settings.copies, settings.n_workers)
     if not isinstance(tagger, Tagger):
         raise ModelFormatError(
             f"{path} holds a {type(tagger).__name__}, which knows neither texts nor label names: "
@@ -66,24 +65,15 @@ def settle() -> None:
     gc.freeze()
 
 
-def _mark(path: str) -> Mark:
-    """What tells one saved model from the next."""
-    try:
-        found = os.stat(os.path.join(path, MANIFEST))
-    except OSError:
-        return None
-    return found.st_ino, found.st_mtime_ns, found.st_size
-
-
 class Holder:
     """``current`` is the model to use; ``watch`` replaces it."""
 
-    def __init__(self, path: str, counters: Counters) -> None:
-        self.path = path
+    def __init__(self, settings: Settings, counters: Counters) -> None:
+        self.settings = settings
         self.counters = counters
-        self.current = load_model(path)
+        self.current = load_model(settings)
         self.error: str | None = None
-        self._refused: Mark = None
+        self._refused: Mark | None = None
 
     async def watch(self, seconds: float) -> None:
         """Looks for a new model every so many seconds, until cancelled."""
@@ -94,11 +84,11 @@ class Holder:
 
     async def look(self) -> bool:
         """Takes over a new model if there is one; whether it did."""
-        mark = _mark(self.path)
-        if mark is None or mark in (self.current.mark, self._refused):
+        mark = mark_of(self.settings.model)
+        if not mark or mark in (self.current.mark, self._refused):
             return False
         try:
-            found: Any = await asyncio.to_thread(load_model, self.path)
+            found: Any = await asyncio.to_thread(load_model, self.settings)
         except Exception as error:  # whatever is wrong with it, the old model goes on
             self._refused, self.error = mark, str(error)
             self.counters.add("reload_failures")
@@ -107,5 +97,5 @@ class Holder:
         self.current, self.error = found, None
         await asyncio.to_thread(settle)
         self.counters.add("reloads")
-        log.info("a new model took over: %s", self.path)
+        log.info("a new model took over: %s", self.settings.model)
         return True

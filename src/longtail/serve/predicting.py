@@ -1,4 +1,4 @@
-"""``POST /predict``.
+"""``POST /predict`` and ``POST /explain``.
 
 The body goes from bytes to a checked ``Question`` in one step, in compiled code, and the answer to
 bytes in another; ``Guard`` hands such requests over by itself. That is where most requests go, and
@@ -8,58 +8,56 @@ is still read off the signature of an endpoint.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Coroutine
-from typing import Any
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, TypeVar
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 from fastapi.routing import APIRoute
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from longtail.serve import schemas
-from longtail.serve.answers import explained, shown
+from longtail.serve.answers import explaining, explaining_one, rendered
 from longtail.serve.batching import Batcher, Busy, Options
+from longtail.serve.explaining import too_much
+from longtail.serve.gone import Receive, until_gone
 from longtail.serve.holder import Holder
 from longtail.serve.refusals import invalid, refusal
 from longtail.serve.settings import Settings
+from longtail.serve.streamed import Streamed
 from longtail.tagger.abilities import can_filter
 
 __all__ = ["Predicting"]
 
-_MOST_EXPLAINED = 16
+Asked = TypeVar("Asked", bound=BaseModel)
+Answer = Callable[[str, bytes, Receive], Awaitable[Any]]
 
 
 class Predicting:
-    """Answers ``POST /predict``: ``answer`` from the bytes of a body to a response, errors too."""
+    """Answers from the bytes of a body to a response, errors too."""
 
     def __init__(self, settings: Settings, holder: Holder, batcher: Batcher) -> None:
         self.settings = settings
         self.holder = holder
         self.batcher = batcher
 
-    async def answer(self, content_type: str, body: bytes) -> Response:
-        kind = content_type.partition(";")[0].strip().lower()
-        if kind != "application/json" and not kind.endswith("+json"):
-            return refusal(415, "send JSON, with content-type: application/json")
-        try:
-            question = schemas.Question.model_validate_json(body)
-        except ValidationError as error:
-            return invalid(error.errors(include_url=False, include_input=False))
-        try:
-            return await self._answer(question)
-        except Busy:
-            return refusal(503, "too many texts are waiting; try again", {"retry-after": "1"})
-        except (TypeError, ValueError) as error:
-            return refusal(422, str(error))
+    async def answer(self, content_type: str, body: bytes, receive: Receive) -> Any:
+        """``POST /predict``."""
+        return await _read(schemas.Question, content_type, body, receive, self._answer)
 
-    async def _answer(self, question: schemas.Question) -> Response:
+    async def explain(self, content_type: str, body: bytes, receive: Receive) -> Any:
+        """``POST /explain``."""
+        return await _read(schemas.Why, content_type, body, receive, self._explain)
+
+    async def _answer(self, question: schemas.Question, receive: Receive) -> Any:
         tagger = self.holder.current.tagger
         n = len(question.texts)
         if n > self.settings.max_batch:
             return refusal(413, f"more than {self.settings.max_batch:,} texts in one request")
-        if question.explain and n > _MOST_EXPLAINED:
-            return refusal(422, f"explain is for at most {_MOST_EXPLAINED} texts at a time")
+        if question.explain:
+            why = too_much(question.texts, min(question.k, len(tagger.label_names)))
+            if why is not None:
+                return refusal(422, why)
         if (question.include or question.exclude) and not can_filter(tagger.model_):
             return refusal(422, "this model cannot filter labels (include, exclude)")
         for name in (*(question.include or ()), *(question.exclude or ())):
@@ -72,29 +70,77 @@ class Predicting:
             None if question.exclude is None else tuple(question.exclude),
             self.settings.tail if question.tail is None else question.tail,
         )
-        answers = await self.batcher.ask(tagger, question.texts, options)
+        asking = self.batcher.ask(tagger, question.texts, options)
+        if self.batcher.at_once(question.texts, options):
+            answers = await asking
+        else:
+            answers = await until_gone(asking, receive)
         reasons = None
         if question.explain:
-            reasons = await self.batcher.run(explained, tagger, question.texts, answers)
-        body = json.dumps(shown(tagger, answers, reasons), separators=(",", ":"))
-        return Response(body.encode("ascii"), media_type="application/json")
+            n_labels = sum(int((answer.ids >= 0).sum()) for answer in answers)
+            steps = explaining(tagger, question.texts, answers)
+            reasons = await until_gone(self.batcher.explain(steps, n_labels), receive)
+        return Streamed(rendered(tagger, answers, reasons))
+
+    async def _explain(self, asked: schemas.Why, receive: Receive) -> Any:
+        tagger = self.holder.current.tagger
+        why = too_much([asked.text], 1)
+        if why is not None:
+            return refusal(422, why)
+        if asked.label not in tagger.vocabulary_:
+            return refusal(422, f"unknown label {asked.label[:100]!r}")
+        steps = explaining_one(tagger, asked.text, asked.label)
+        (found,) = await until_gone(self.batcher.explain(steps, 1), receive)
+        return Response(found.encode("ascii"), media_type="application/json")
 
     def router(self) -> APIRouter:
-        """The endpoint, for the framework and its contract."""
-        answer = self.answer
+        """The endpoints, for the framework and its contract."""
+        answers = {"/predict": self.answer, "/explain": self.explain}
 
         class Route(APIRoute):
             def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+                answer = answers[self.path]
+
                 async def handle(request: Request) -> Response:
                     kind = request.headers.get("content-type", "")
-                    return await answer(kind, await request.body())
+                    found: Response = await answer(kind, await request.body(), request.receive)
+                    return found
 
                 return handle
 
         router = APIRouter(route_class=Route)
 
         @router.post("/predict", response_model=schemas.Predictions, summary="Label texts")
-        async def predict(question: schemas.Question) -> Response:
-            return await answer("application/json", question.model_dump_json().encode())
+        async def predict(question: schemas.Question) -> None: ...
+
+        @router.post(
+            "/explain",
+            response_model=schemas.Explained,
+            summary="Which words of a text spoke for a label",
+        )
+        async def explain(asked: schemas.Why) -> None: ...
 
         return router
+
+
+async def _read(
+    kind: type[Asked],
+    content_type: str,
+    body: bytes,
+    receive: Receive,
+    answer: Callable[[Asked, Receive], Awaitable[Any]],
+) -> Any:
+    """Checks the body and answers; what cannot be answered becomes a refusal."""
+    stated = content_type.partition(";")[0].strip().lower()
+    if stated != "application/json" and not stated.endswith("+json"):
+        return refusal(415, "send JSON, with content-type: application/json")
+    try:
+        asked = kind.model_validate_json(body)
+    except ValidationError as error:
+        return invalid(error.errors(include_url=False, include_input=False))
+    try:
+        return await answer(asked, receive)
+    except Busy:
+        return refusal(503, "too many texts are waiting; try again", {"retry-after": "1"})
+    except (TypeError, ValueError) as error:
+        return refusal(422, str(error))

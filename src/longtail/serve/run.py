@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import contextlib
-import inspect
 import os
+import resource
+import shutil
+import socket
 import sys
+import tempfile
 from dataclasses import replace
-from typing import Any
 
 from longtail.exceptions import MissingDependencyError
 from longtail.serve.counters import make_file
+from longtail.serve.hosts import default_hosts, is_loopback
 from longtail.serve.settings import Settings
 
 __all__ = ["run"]
+
+_SPARE = 100  # descriptors for other things than connections
 
 
 def run(settings: Settings, *, host: str = "127.0.0.1", port: int = 8000, workers: int = 1) -> None:
@@ -25,58 +30,67 @@ def run(settings: Settings, *, host: str = "127.0.0.1", port: int = 8000, worker
     """
     try:
         import fastapi  # noqa: F401
-        import uvicorn
+        import uvicorn  # noqa: F401
     except ImportError as error:
         missing = error.name or "fastapi"
         raise MissingDependencyError(missing, "serve", "longtail serve") from None
     from longtail.serve.holder import load_model
+    from longtail.serve.server import make_server
+    from longtail.serve.supervisor import supervise
 
-    loaded = load_model(settings.model)
+    n_labels = len(load_model(settings).tagger.label_names)
+    listening = _listen(host, port)
+    if settings.hosts is None:
+        settings = replace(settings, hosts=default_hosts(host))
     if workers > 1:
-        settings = replace(settings, counters=make_file())
-    settings.put_in_environment()
-    config = uvicorn.Config(
-        "longtail.serve.app:from_environment",
-        factory=True,
-        host=host,
-        port=port,
-        workers=workers,
-        access_log=False,
-        log_level="warning",
-        timeout_keep_alive=30,
-        timeout_graceful_shutdown=10,
-        limit_concurrency=2000,
-        server_header=False,
+        copies = tempfile.mkdtemp(prefix="longtail-models-")
+        settings = replace(settings, n_workers=workers, counters=make_file(), copies=copies)
+    settings = replace(
+        settings,
+        max_connections=min(settings.max_connections, _descriptors() - _SPARE),
     )
-    try:
-        socket = config.bind_socket()
-    except SystemExit:  # it has logged why, in a line of its own
-        raise OSError(f"cannot listen on {host}:{port}: is the port taken?") from None
     shown = f"[{host}]" if ":" in host else host
-    n_labels = len(loaded.tagger.label_names)
-    del loaded
-    address = f"http://{shown}:{socket.getsockname()[1]}"
+    address = f"http://{shown}:{listening.getsockname()[1]}"
     print(f"{settings.model}: {n_labels:,} labels, at {address} (Ctrl-C stops)", file=sys.stderr)
-    if host not in ("127.0.0.1", "::1", "localhost") and settings.token is None:
+    if not is_loopback(host) and settings.token is None:
         print("anybody who can reach this address may ask: consider --token", file=sys.stderr)
     sys.stderr.flush()
     try:
         if workers > 1:
-            _supervise(uvicorn, config, socket)
+            supervise(settings, listening, workers)
         else:
-            uvicorn.Server(config).run(sockets=[socket])
+            make_server(settings).run(sockets=[listening])
     finally:
-        socket.close()
+        listening.close()
         if settings.counters is not None:
             with contextlib.suppress(OSError):
                 os.unlink(settings.counters)
+        if settings.copies is not None:
+            shutil.rmtree(settings.copies, ignore_errors=True)
 
 
-def _supervise(uvicorn: Any, config: Any, socket: Any) -> None:
-    """Worker processes, replaced when they die."""
-    from uvicorn.supervisors import Multiprocess
+def _listen(host: str, port: int) -> socket.socket:
+    try:
+        family, kind, protocol, _, where = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        listening = socket.socket(family, kind, protocol)
+        try:
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listening.bind(where)
+            listening.set_inheritable(True)
+        except BaseException:
+            listening.close()
+            raise
+    except OSError as error:
+        raise OSError(f"cannot listen on {host}:{port}: is the port taken? ({error})") from None
+    return listening
 
-    more = {}
-    if "target" in inspect.signature(Multiprocess).parameters:  # older versions ask for it
-        more["target"] = uvicorn.Server(config).run
-    Multiprocess(config, sockets=[socket], **more).run()
+
+def _descriptors() -> int:
+    """As many open files as the system lets us have."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        soft = hard
+    return soft if soft != resource.RLIM_INFINITY else 1 << 20

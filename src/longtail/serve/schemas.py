@@ -19,6 +19,7 @@ __all__ = [
     "Problem",
     "Question",
     "Version",
+    "Why",
 ]
 
 Name = Annotated[str, Field(max_length=10_000)]
@@ -42,8 +43,22 @@ class Question(BaseModel):
         None, ge=0, le=1, description="From 0, best score first, to 1, rare labels first."
     )
     explain: bool = Field(
-        False, description="Which words spoke for each label; at most 16 texts then."
+        False,
+        description="Which words spoke for each label; at most 16 texts then, and words times "
+        "labels are bounded.",
     )
+
+
+class Why(BaseModel):
+    """A text, and the label to explain."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    text: str | dict[str, str] = Field(
+        description="A text; or an object of fields, where the model was trained on fields.",
+        examples=["paper jam"],
+    )
+    label: Name = Field(description="Name of a label; it need not be among the answers.")
 
 
 class Contribution(BaseModel):

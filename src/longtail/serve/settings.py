@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import os
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 __all__ = ["Settings"]
-
-_VARIABLE = "LONGTAIL_SERVE_SETTINGS"
 
 
 @dataclass(frozen=True)
@@ -19,8 +15,12 @@ class Settings:
     lean towards rare labels; ``max_batch``: texts in one request; ``max_body``: bytes of one;
     ``max_waiting``: texts that may wait before requests are refused with 503; ``timeout``: seconds
     for one request, from its first byte; ``reload_seconds``: how often the folder is looked at for
-    a new model, 0 never; ``page``: whether to serve the page; ``counters``: file that the worker
-    processes share their numbers in, None for a single process.
+    a new model, 0 never; ``page``: whether to serve the page; ``hosts``: names that the server
+    answers to (``longtail.serve.hosts``), None for loopback's; ``rate``: requests that a client may
+    send a second, None for any number; ``max_connections``: of one process; ``header_seconds``: for
+    a client to say what it wants; ``write_seconds``: for it to read some of the answer;
+    ``n_workers``: processes; ``counters`` and ``copies``: a file and a folder that they share their
+    numbers and the model in, None for a single process.
     """
 
     model: str
@@ -32,12 +32,18 @@ class Settings:
     timeout: float = 30.0
     reload_seconds: float = 2.0
     page: bool = True
+    hosts: tuple[str, ...] | None = None
+    rate: float | None = None
+    max_connections: int = 1000
+    header_seconds: float = 10.0
+    write_seconds: float = 20.0
+    n_workers: int = 1
     counters: str | None = None
+    copies: str | None = None
 
-    def put_in_environment(self) -> None:
-        """Worker processes are started anew and find their settings here."""
-        os.environ[_VARIABLE] = json.dumps(asdict(self))
-
-    @classmethod
-    def from_environment(cls) -> Settings:
-        return cls(**json.loads(os.environ[_VARIABLE]))
+    def __post_init__(self) -> None:
+        if self.token is not None and not self.token.strip():
+            raise ValueError(
+                "the token is empty: set one, or leave it out to ask for none "
+                "(unset LONGTAIL_TOKEN)"
+            )

@@ -88,7 +88,7 @@ class Answering(Estimator):
     ) -> TopK:
         """The same for rows that ``transform`` made."""
         self._check_fitted()
-        k, tail = as_k(k), check_tail(tail)
+        k, tail = min(as_k(k), len(self.vocabulary_)), check_tail(tail)
         search = searching(self.model_)
         filters = {}
         for name, names in (("include", include), ("exclude", exclude)):

@@ -4,27 +4,35 @@ A model that can take its own score apart is asked (``model.explain``; its share
 or to its logarithm where that is a product along a tree). Any other is asked twice:
 the contribution of a term is the score of the label, less its score when the term is left out of
 the text (occlusion). That needs nothing but answers, so it serves every model; contributions then
-show what each word changes and need not sum to the score. One batch serves all labels of a text.
+show what each word changes and need not sum to the score. The texts without a term, and the walk
+that finds where terms stand, serve all labels of a text.
+
+Long work is cut into steps (``explain_steps``), so that a server can do other things in between,
+and stop.
 """
 
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from longtail.data.text_rows import TextRows
 from longtail.data.topk import TopK
 from longtail.tagger.abilities import can_filter, searching
-from longtail.tagger.highlight import Span, spans
+from longtail.tagger.highlight import Span, Walk
 
-__all__ = ["Explanation", "explain_row"]
+__all__ = ["Explanation", "explain_steps"]
 
 _MOST_TERMS = 500  # of one text that are left out in turn, largest values first
 _CANDIDATES = 100
+_WORD = re.compile(r"\w+")
+_BLOCK = 32  # texts with a term left out that are scored together
 
 
 @dataclass(frozen=True)
@@ -75,41 +83,85 @@ class Explanation:
         )
 
 
-def explain_row(
+def explain_steps(
     model: Any,
     vectorizer: Any,
     x: sp.csr_matrix,
     text: str,
     labels: Mapping[str, int],
     n_terms: int,
-) -> list[Explanation]:
-    """Explanations of labels (name → id) for the row ``x`` (1, d) of ``text``."""
+) -> Iterator[Explanation | None]:
+    """Explanations of labels (name → id) for the row ``x`` (1, d) of ``text``, in their order.
+
+    In between come Nones, one after each step of the work.
+    """
+    if isinstance(x, TextRows):
+        yield from _text_steps(model, text, labels, n_terms)
+        return
     x = sp.csr_matrix(x)
-    found = [_shares(model, x, label) for label in labels.values()]
-    if all(exact is not None for exact in found):
-        method, shares = "exact", [exact for exact in found if exact is not None]
-    else:
-        method = "occlusion"
-        scores, columns, given = occlusion(
-            searching(model), x, list(labels.values()), model.n_labels_
-        )
-        shares = [(float(s), columns, g) for s, g in zip(scores, given, strict=True)]
-    known = _scores(model, x, list(labels.values()))
-    out = []
-    for (name, label), (own, columns, given) in zip(labels.items(), shares, strict=True):
-        terms = _terms(vectorizer, columns)
-        by_term = dict(zip(terms, given.tolist(), strict=True))
-        out.append(
-            Explanation(
-                label=name,
-                score=known.get(label, own),
-                terms=tuple(_strongest(terms, given, n_terms)),
-                spans=tuple(spans(vectorizer, text, by_term)),
-                text=text,
-                method=method,
+    ids = list(labels.values())
+    method, shares = "exact", []
+    for label in ids:
+        exact = _shares(model, x, label)
+        if exact is None:
+            method = "occlusion"
+            scores, columns, given = yield from _occlusion_steps(
+                searching(model), x, ids, model.n_labels_
             )
+            shares = [(float(s), columns, g) for s, g in zip(scores, given, strict=True)]
+            break
+        shares.append(exact)
+        yield None
+    known = _scores(model, x, ids)
+    term_of = dict(zip(x.indices.tolist(), _terms(vectorizer, x.indices), strict=True))
+    walk = Walk(vectorizer, text, set(term_of.values()))
+    yield from walk.steps()
+    for (name, label), (own, columns, given) in zip(labels.items(), shares, strict=True):
+        terms = [term_of[column] for column in columns.tolist()]
+        yield Explanation(
+            label=name,
+            score=known.get(label, own),
+            terms=tuple(_strongest(terms, given, n_terms)),
+            spans=tuple(walk.spans(dict(zip(terms, given.tolist(), strict=True)))),
+            text=text,
+            method=method,
         )
-    return out
+
+
+def _text_steps(
+    model: Any, text: str, labels: Mapping[str, int], n_terms: int
+) -> Iterator[Explanation | None]:
+    """Explanations of a model that reads texts: what each word changes when it is left out."""
+    places: dict[str, list[tuple[int, int]]] = {}
+    for match in _WORD.finditer(text):
+        places.setdefault(match.group().lower(), []).append(match.span())
+    words, ids = list(places)[:_MOST_TERMS], list(labels.values())
+    search, k = searching(model), min(max(_CANDIDATES, len(ids)), model.n_labels_)
+    blocks = [_scores_of(search(TextRows([text]), k), ids)]
+    for start in range(0, len(words), _BLOCK):
+        yield None
+        without = [_left_out(text, places[word]) for word in words[start : start + _BLOCK]]
+        blocks.append(_scores_of(search(TextRows(without), k), ids))
+    scores = np.concatenate(blocks, axis=1)
+    for i, name in enumerate(labels):
+        given = scores[i, 0] - scores[i, 1:]
+        weights = zip(words, given.tolist(), strict=True)
+        found = [(*place, weight) for word, weight in weights if weight for place in places[word]]
+        yield Explanation(
+            label=name,
+            score=float(scores[i, 0]),
+            terms=tuple(_strongest(words, given, n_terms)),
+            spans=tuple(sorted(found)),
+            text=text,
+            method="occlusion",
+        )
+
+
+def _left_out(text: str, places: Sequence[tuple[int, int]]) -> str:
+    """The text without these places, in order."""
+    ends = [0, *(end for _, end in places)]
+    starts = [*(start for start, _ in places), len(text)]
+    return "".join(text[end:start] for end, start in zip(ends, starts, strict=True))
 
 
 def _scores(model: Any, x: sp.csr_matrix, labels: list[int]) -> dict[int, float]:
@@ -166,25 +218,50 @@ def occlusion(
     ``contributions`` (len(labels), m). A label that drops out of the best candidates altogether
     counts as scored like the last of them, so its contributions are at least what is shown.
     """
+    steps = _occlusion_steps(search, x, labels, n_labels)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return end.value  # type: ignore[no-any-return]
+
+
+def _occlusion_steps(
+    search: Callable[[Any, int], TopK], x: sp.csr_matrix, labels: Sequence[int], n_labels: int
+) -> Generator[None, None, tuple[np.ndarray, np.ndarray, np.ndarray]]:
     order = np.argsort(-np.abs(x.data), kind="stable")[:_MOST_TERMS]
     order = np.sort(order)
-    m = len(order)
-    # Row 0 is x, row i + 1 is x without its i-th term.
-    indptr = np.concatenate([[0, x.nnz], x.nnz + np.cumsum(np.full(m, x.nnz - 1))])
+    k = min(max(_CANDIDATES, len(labels)), n_labels)
+    blocks = [_scores_of(search(x, k), labels)]
+    for start in range(0, len(order), _BLOCK):
+        yield
+        rows = _without_each(x, order[start : start + _BLOCK])
+        blocks.append(_scores_of(search(rows, k), labels))
+    scores = np.concatenate(blocks, axis=1)
+    return scores[:, 0], x.indices[order], scores[:, :1] - scores[:, 1:]
+
+
+def _without_each(x: sp.csr_matrix, places: np.ndarray) -> sp.csr_matrix:
+    """Copies of the row ``x``: row i lacks the entry at ``places[i]``."""
+    m = len(places)
     keep = np.ones((m, x.nnz), bool)
-    keep[np.arange(m), order] = False
-    indices = np.concatenate([x.indices, np.broadcast_to(x.indices, keep.shape)[keep]])
-    values = np.concatenate([x.data, np.broadcast_to(x.data, keep.shape)[keep]])
-    rows = sp.csr_matrix((values, indices, indptr), shape=(m + 1, x.shape[1]))
-    top = search(rows, min(max(_CANDIDATES, len(labels)), n_labels))
-    scores = np.empty((len(labels), m + 1))
+    keep[np.arange(m), places] = False
+    indices = np.broadcast_to(x.indices, keep.shape)[keep]
+    values = np.broadcast_to(x.data, keep.shape)[keep]
+    indptr = np.arange(m + 1) * (x.nnz - 1)
+    return sp.csr_matrix((values, indices, indptr), shape=(m, x.shape[1]))
+
+
+def _scores_of(top: TopK, labels: Sequence[int]) -> np.ndarray:
+    """Scores of labels in every row, (len(labels), n)."""
     worst = np.where(top.indices >= 0, top.scores, np.inf).min(axis=1, initial=np.inf)
     worst[~np.isfinite(worst)] = 0.0
+    scores = np.empty((len(labels), len(top)))
     for i, label in enumerate(labels):
         found = top.indices == label
         slot = found.argmax(axis=1)
-        scores[i] = np.where(found.any(axis=1), top.scores[np.arange(m + 1), slot], worst)
-    return scores[:, 0], x.indices[order], scores[:, :1] - scores[:, 1:]
+        scores[i] = np.where(found.any(axis=1), top.scores[np.arange(len(top)), slot], worst)
+    return scores
 
 
 def _strongest(terms: Sequence[str], weights: np.ndarray, n: int) -> list[tuple[str, float]]:

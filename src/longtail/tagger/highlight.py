@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import Any
 
 from longtail.features import Tfidf
 from longtail.features.characters import strip_accents_ascii, strip_accents_unicode
 from longtail.features.scripts import UNSPACED
 
-__all__ = ["Span", "spans"]
+__all__ = ["Span", "Walk", "spans"]
 
 Span = tuple[int, int, float]  # start, end (in characters of the text), weight
 Place = tuple[int, int]
 Terms = Iterable[tuple[str, Iterable[int]]]  # a term, and which places it touches
 
+_PAUSE = 1000  # terms, a fraction of a millisecond
 _WORD = re.compile(r"\w+")
 # A run of a script without spaces is no word: each of its characters, marks too, is marked alone.
 _PIECE = re.compile(rf"[{UNSPACED}]|(?:(?![{UNSPACED}])\w)+")
@@ -34,17 +35,46 @@ def spans(vectorizer: Any, text: str, weights: Mapping[str, float]) -> list[Span
     >>> spans(Tfidf(analyzer="char", ngram_range=(1, 2)), "東京です", {"東京": 0.5, "京": 1.0})
     [(0, 1, 0.5), (1, 2, 1.5)]
     """
+    walk = Walk(vectorizer, text, weights)
+    for _ in walk.steps():
+        pass
+    return walk.spans(weights)
+
+
+class Walk:
+    """The places where some terms stand in a text, found in one walk for any number of labels.
+
+    ``steps`` walks, with a pause now and then for whoever has other things to do; ``spans`` is
+    right once it has ended.
+    """
+
+    def __init__(self, vectorizer: Any, text: str, terms: Container[str]) -> None:
+        self._wanted = terms
+        self._members: dict[str, list[int]] = {}
+        self._places, self._terms = _cut(vectorizer, text)
+
+    def steps(self) -> Iterator[None]:
+        for n, (term, members) in enumerate(self._terms):
+            if term in self._wanted:
+                self._members.setdefault(term, []).extend(members)
+            if n % _PAUSE == _PAUSE - 1:
+                yield
+
+    def spans(self, weights: Mapping[str, float]) -> list[Span]:
+        """What ``spans`` returns for terms of this weight."""
+        totals: dict[int, float] = {}
+        for term, weight in weights.items():
+            if weight:
+                for i in self._members.get(term, ()):
+                    totals[i] = totals.get(i, 0.0) + weight
+        return [(*self._places[i], totals[i]) for i in sorted(totals) if totals[i] != 0.0]
+
+
+def _cut(vectorizer: Any, text: str) -> tuple[list[Place], Terms]:
+    """The places of words in a text, and every term with the places it touches."""
     if not isinstance(vectorizer, Tfidf):
-        return []  # not made from words, or not known how
-    cut = _words if vectorizer.analyzer == "word" else _pieces
-    places, terms = cut(vectorizer, text)
-    totals = [0.0] * len(places)
-    for term, members in terms:
-        weight = weights.get(term, 0.0)
-        if weight:
-            for i in members:
-                totals[i] += weight
-    return [(*place, total) for place, total in zip(places, totals, strict=True) if total != 0.0]
+        return [], ()  # not made from words, or not known how
+    return (_words if vectorizer.analyzer == "word" else _pieces)(vectorizer, text)
 
 
 def _fold(vectorizer: Tfidf, word: str) -> str:

@@ -113,7 +113,7 @@ def restore(tagger: Tagger, state: persist.State) -> Tagger:
     if not hasattr(model, "predict_topk") or model.n_labels_ != len(vocabulary):
         have = getattr(model, "n_labels_", "none")
         raise ModelFormatError(f"the model has {have} labels, and {len(vocabulary)} are named")
-    width = len(getattr(vectorizer, "idf_", ())) or None
+    width = getattr(vectorizer, "n_columns_", None)
     if not hasattr(vectorizer, "transform") or width not in (None, model.n_features_in_):
         raise ModelFormatError(f"the vectoriser does not make {model.n_features_in_} features")
     fields, texts = meta.get("fields"), meta.get("label_texts")

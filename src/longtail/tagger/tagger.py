@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import numbers
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,7 +19,7 @@ from longtail.metrics import precision_at_k
 from longtail.report import Report
 from longtail.tagger.answering import Answering
 from longtail.tagger.choose import choose
-from longtail.tagger.explanation import explain_row
+from longtail.tagger.explanation import Explanation, explain_steps
 from longtail.tagger.fields import (
     Columns,
     as_columns,
@@ -376,21 +376,31 @@ class Tagger(Answering):
         Without ``label``, for the best one. ``longtail.tagger.explanation`` tells how.
         """
         self._check_fitted()
-        columns = self._columns([text])
-        x = rows_of(columns, self.vectorizer_, check_weights(self.field_weights))
         if label is None:
-            best = self.rank(x, 1).indices[0, 0]
+            best = self.predict_topk([text], 1).indices[0, 0]
             if best < 0:
                 raise ValueError("this text gets no label: name the one to explain")
             label = self.label_names[best]
         one = isinstance(label, (str, numbers.Integral))
         wanted: Any = [label] if one else label
-        label_ids = [find_label(self.vocabulary_, name) for name in wanted]
+        found = [w for w in self.explain_steps(text, wanted, n_terms=n_terms) if w is not None]
+        return found[0] if one else found
+
+    def explain_steps(
+        self, text: Any, labels: Sequence[str], *, n_terms: int = 10
+    ) -> Iterator[Explanation | None]:
+        """The explanations of several labels, with a None after every step of the work.
+
+        For servers, which have other things to do in between, or stop.
+        """
+        self._check_fitted()
+        columns = self._columns([text])
+        x = rows_of(columns, self.vectorizer_, check_weights(self.field_weights))
+        label_ids = [find_label(self.vocabulary_, name) for name in labels]
         ids = {self.label_names[i]: i for i in label_ids}
-        found = explain_row(
+        return explain_steps(
             self.model_, self.vectorizer_, x, joined(columns)[0], ids, as_k(n_terms, "n_terms")
         )
-        return found[0] if one else found
 
     def add_labels(self, texts: Any, labels: Any) -> Tagger:
         """Teaches new labels from some texts, without training the others again.

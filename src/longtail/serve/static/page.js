@@ -99,6 +99,7 @@ async function predict() {
   running?.abort();
   if (!text.trim()) {
     asked = null;
+    explaining?.abort();
     $("labels").replaceChildren();
     $("marked").hidden = true;
     $("legend").hidden = true;
@@ -113,7 +114,7 @@ async function predict() {
       signal: mine.signal,
       headers: { "content-type": "application/json" },
       body: JSON.stringify({
-        texts: [text], k: Number($("k").value), tail: Number($("tail").value), explain: true,
+        texts: [text], k: Number($("k").value), tail: Number($("tail").value),
       }),
     });
     const answer = await response.json();
@@ -150,16 +151,39 @@ function show(known, milliseconds) {
   choose(chosen);
 }
 
-function choose(i) {
+let explaining = null;
+async function choose(i) {
   chosen = i;
   [...$("labels").querySelectorAll("button")].forEach((button, j) =>
     button.setAttribute("aria-pressed", String(i === j)));
+  explaining?.abort();
+  const text = asked?.text;
   const item = asked?.labels[i];
   $("marked").hidden = !item;
   $("legend").hidden = !item;
   if (!item) return;
-  const characters = Array.from(asked.text); // spans count code points, not UTF-16 units
+  mark(text, [], "");
+  const mine = (explaining = new AbortController());
+  try {
+    item.explanation ??= await (await call("/explain", {
+      method: "POST",
+      signal: mine.signal,
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ text, label: item.label }),
+    })).json();
+  } catch (error) {
+    if (error.name !== "AbortError") $("legend").textContent = error.message;
+    return;
+  }
+  if (mine !== explaining) return;
   const spans = item.explanation.spans;
+  mark(text, spans, spans.length
+    ? `Shaded words speak for “${item.text || item.label}”, dashed ones against it.`
+    : `No single word decides for “${item.text || item.label}”.`);
+}
+
+function mark(text, spans, legend) {
+  const characters = Array.from(text); // spans count code points, not UTF-16 units
   const most = Math.max(...spans.map((span) => Math.abs(span[2])), 1e-9);
   const strong = spans.filter((span) => Math.abs(span[2]) > 0.08 * most); // the others would only distract
   const parts = [];
@@ -175,9 +199,7 @@ function choose(i) {
   }
   parts.push(characters.slice(at).join(""));
   $("marked").replaceChildren(...parts);
-  $("legend").textContent = spans.length
-    ? `Shaded words speak for “${item.text || item.label}”, dashed ones against it.`
-    : `No single word decides for “${item.text || item.label}”.`;
+  $("legend").textContent = legend;
 }
 
 let searching = null;
