@@ -182,14 +182,14 @@ void score_chunk(const ChunkLayerView& layer, int64_t chunk, const Queries& quer
                  float* z) {
   const int64_t first = layer.chunk_children[chunk], width = layer.chunk_children[chunk + 1] - first;
   const int64_t base = layer.entry_base[chunk];
-  if (layer.precision == Precision::int8) {
+  if (layer.precision == WeightType::int8) {
     std::fill(z, z + width, 0.0f);
     add_products(layer, layer.value_int8 + base, chunk, queries, query, scale, z);
     for (int64_t j = 0; j < width; ++j) z[j] = z[j] * layer.step[first + j] + layer.bias[first + j];
     return;
   }
   std::copy(layer.bias + first, layer.bias + first + width, z);
-  if (layer.precision == Precision::bf16)
+  if (layer.precision == WeightType::bf16)
     add_products(layer, layer.value_bf16 + base, chunk, queries, query, scale, z);
   else
     add_products(layer, layer.value + base, chunk, queries, query, scale, z);

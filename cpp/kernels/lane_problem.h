@@ -14,6 +14,8 @@
 
 namespace lt {
 
+constexpr int kBlockLabels = 16;  // solved side by side
+
 enum class Loss : int32_t { squared_hinge = 0, hinge = 1, logistic = 2, huber_hinge = 3 };
 
 // Where the primal solver starts. It ends at the same place from anywhere; from the mean-separating point it gets there

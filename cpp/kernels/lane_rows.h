@@ -7,6 +7,8 @@
 
 namespace lt::LT_ISA {
 
+static_assert(kLanes == kBlockLabels);
+
 // start + sum_f x_if table[f]
 template <int kStride>
 static LT_INLINE f32x16 dot(const LaneRows& rows, int64_t i, const float* table, const f32x16& start) {

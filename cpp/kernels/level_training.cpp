@@ -18,8 +18,6 @@ namespace lt {
 
 namespace {
 
-constexpr int kLanes = 16;
-
 struct FreeDeleter {
   void operator()(void* p) const { std::free(p); }
 };
@@ -91,27 +89,27 @@ LaneTargets block_targets(const LevelData& data, int64_t parent, int64_t first, 
       int32_t& slot = worker.slot[local_row(data.positive_rows[p])];
       if (slot < 0) slot = static_cast<int32_t>(n_slots++);
     }
-  float* sign = worker.sign.floats(n_slots * kLanes);
-  float* cost = worker.cost.floats(n_slots * kLanes);
-  float* flipped = data.known_positive ? worker.flipped.floats(n_slots * kLanes) : nullptr;
-  if (flipped) std::fill(flipped, flipped + n_slots * kLanes, 0.0f);
-  std::fill(negative_cost, negative_cost + kLanes, 1.0f);
+  float* sign = worker.sign.floats(n_slots * kBlockLabels);
+  float* cost = worker.cost.floats(n_slots * kBlockLabels);
+  float* flipped = data.known_positive ? worker.flipped.floats(n_slots * kBlockLabels) : nullptr;
+  if (flipped) std::fill(flipped, flipped + n_slots * kBlockLabels, 0.0f);
+  std::fill(negative_cost, negative_cost + kBlockLabels, 1.0f);
   for (int lane = 0; lane < n_lanes; ++lane) negative_cost[lane] = data.negative_cost[first + lane];
   for (int64_t i = 0; i < n_rows; ++i) {
     const int64_t slot = worker.slot[i];
     if (slot < 0) continue;
     const float weight = data.row_weight ? node.row_weight[i] : 1.0f;
-    for (int lane = 0; lane < kLanes; ++lane) {
-      sign[slot * kLanes + lane] = -1;
-      cost[slot * kLanes + lane] = negative_cost[lane] * weight;
+    for (int lane = 0; lane < kBlockLabels; ++lane) {
+      sign[slot * kBlockLabels + lane] = -1;
+      cost[slot * kBlockLabels + lane] = negative_cost[lane] * weight;
     }
   }
   for (int lane = 0; lane < n_lanes; ++lane)
     for (int64_t p = data.positive_ptr[first + lane]; p < data.positive_ptr[first + lane + 1]; ++p) {
       const int64_t slot = worker.slot[local_row(data.positive_rows[p])];
-      sign[slot * kLanes + lane] = data.positive_sign ? data.positive_sign[p] : 1.0f;
-      cost[slot * kLanes + lane] = data.positive_cost[p];
-      if (flipped) flipped[slot * kLanes + lane] = data.known_positive[p] ? 0.0f : 1.0f;
+      sign[slot * kBlockLabels + lane] = data.positive_sign ? data.positive_sign[p] : 1.0f;
+      cost[slot * kBlockLabels + lane] = data.positive_cost[p];
+      if (flipped) flipped[slot * kBlockLabels + lane] = data.known_positive[p] ? 0.0f : 1.0f;
     }
   return {n_lanes,
           worker.slot.data(),
@@ -135,19 +133,19 @@ void add_start(const LevelData& data, const LevelParams& params, int64_t first, 
       const int32_t feature = data.start->indices[p];
       at = std::lower_bound(at, local.end(), std::pair<int32_t, int32_t>{feature, 0});
       if (at == local.end()) break;
-      if (at->first == feature) weights[at->second * int64_t{kLanes} + lane] += factor * data.start->values[p];
+      if (at->first == feature) weights[at->second * int64_t{kBlockLabels} + lane] += factor * data.start->values[p];
     }
     if (params.solver.bias != 0)
-      weights[local.size() * kLanes + lane] += factor * data.start_bias[first + lane] / params.solver.bias;
+      weights[local.size() * kBlockLabels + lane] += factor * data.start_bias[first + lane] / params.solver.bias;
   }
 }
 
 void solve_block(const LevelData& data, const LevelParams& params, int64_t parent, int64_t first, int n_lanes,
                  const NodeRows& node, Worker& worker, BlockWeights& out, float* bias, LaneStatus& status) {
-  alignas(64) float negative_cost[kLanes];
+  alignas(64) float negative_cost[kBlockLabels];
   const LaneRows rows = node.view();
   const LaneTargets targets = block_targets(data, parent, first, n_lanes, node, worker, negative_cost);
-  float* weights = worker.weights.zeros((rows.n_features + 1) * kLanes);
+  float* weights = worker.weights.zeros((rows.n_features + 1) * kBlockLabels);
   const LaneKernels& kernels = LT_DISPATCH(lane_kernels);
   if (data.start) add_start(data, params, first, n_lanes, node, 1.0f, weights);
   if (params.dual) {
@@ -161,10 +159,10 @@ void solve_block(const LevelData& data, const LevelParams& params, int64_t paren
   }
 
   if (data.start) add_start(data, params, first, n_lanes, node, -1.0f, weights);
-  alignas(64) float cutoff[kLanes];
-  std::fill(cutoff, cutoff + kLanes, params.threshold);
+  alignas(64) float cutoff[kBlockLabels];
+  std::fill(cutoff, cutoff + kBlockLabels, params.threshold);
   if (params.prune_budget >= 0) cutoffs_by_budget(rows, targets, params.solver, weights, params.prune_budget, cutoff);
-  const float* bias_weights = weights + rows.n_features * kLanes;
+  const float* bias_weights = weights + rows.n_features * kBlockLabels;
   for (int lane = 0; lane < n_lanes; ++lane)
     bias[first + lane] = std::fabs(bias_weights[lane]) >= cutoff[lane] ? bias_weights[lane] * params.solver.bias : 0;
   struct Context {
@@ -182,7 +180,11 @@ void solve_block(const LevelData& data, const LevelParams& params, int64_t paren
 }
 
 // Merges the blocks of one chunk: features by original id, children ascending within a feature.
-void build_chunk(const NodeRows& node, std::vector<BlockWeights>::iterator blocks, int64_t n_blocks, Chunk& chunk) {
+void build_chunk(const NodeRows& node, std::vector<BlockWeights>::iterator blocks, int64_t n_blocks, int64_t n_children,
+                 int64_t most_entries, Chunk& chunk) {
+  int64_t n_entries = 0;
+  for (int64_t b = 0; b < n_blocks; ++b) n_entries += static_cast<int64_t>(blocks[b].feature.size());
+  check_entries(n_entries, n_children, most_entries);
   std::vector<uint32_t> count(node.original.size(), 0);
   for (int64_t b = 0; b < n_blocks; ++b)
     for (int32_t f : blocks[b].feature) ++count[f];
@@ -208,7 +210,7 @@ void build_chunk(const NodeRows& node, std::vector<BlockWeights>::iterator block
     BlockWeights& block = blocks[b];
     for (size_t e = 0; e < block.feature.size(); ++e) {
       const uint32_t at = next[block.feature[e]]++;
-      chunk.child[at] = static_cast<uint16_t>(b * kLanes + block.lane[e]);
+      chunk.child[at] = static_cast<uint16_t>(b * kBlockLabels + block.lane[e]);
       chunk.value[at] = block.value[e];
     }
     block = BlockWeights();
@@ -220,16 +222,55 @@ struct Block {
   int n_lanes;
 };
 
+// Lists of row numbers, one after the other.
+void check_lists(const int64_t* offsets, int64_t n_lists, const int32_t* rows, int64_t n_rows, const char* what) {
+  for (int64_t list = 0; list < n_lists; ++list)
+    if (!ascends(rows + offsets[list], offsets[list + 1] - offsets[list], n_rows))
+      throw std::invalid_argument(std::string(what) + " " + std::to_string(list) +
+                                  " must ascend without repetition from 0 on, below " + std::to_string(n_rows));
+}
+
 }  // namespace
+
+void check_level(const LevelData& data, int64_t n_parent_rows, int64_t n_positives) {
+  check_offsets(data.parent_ptr, data.n_parents, n_parent_rows, "offsets of parents' rows");
+  check_offsets(data.child_ptr, data.n_parents, data.child_ptr[data.n_parents], "offsets of parents' children");
+  const int64_t n_children = data.child_ptr[data.n_parents];
+  check_offsets(data.positive_ptr, n_children, n_positives, "offsets of children's positives");
+  check_lists(data.parent_ptr, data.n_parents, data.parent_rows, data.X.n_rows, "rows of parent");
+  check_lists(data.positive_ptr, n_children, data.positive_rows, data.X.n_rows, "positives of child");
+}
+
+int64_t worker_bytes(int64_t n_rows, int64_t nnz, int64_t n_cols, bool dual) {
+  const LaneKernels& kernels = LT_DISPATCH(lane_kernels);
+  LaneRows rows;
+  rows.n_rows = n_rows;
+  rows.n_features = std::min(nnz, n_cols);
+  const int64_t line = kBlockLabels * 4;
+  const int64_t solver = dual ? kernels.dual_scratch(rows) : kernels.newton_scratch(rows);
+  const int64_t targets = n_rows * (2 * line + 4);           // if every row is positive for some label
+  const int64_t gather = n_cols * 8 + rows.n_features * 16;  // the entries themselves belong to the batch
+  return solver + targets + gather + (rows.n_features + 1) * line;
+}
 
 bool train_level(const LevelData& data, const LevelParams& params, int n_threads, ChunkLayer& layer,
                  LevelReport& report, const Poll& poll) {
+  std::vector<int64_t> parent_nnz(data.n_parents, 0);
+  int64_t largest = 1;
+  for (int64_t parent = 0; parent < data.n_parents; ++parent) {
+    for (int64_t r = data.parent_ptr[parent]; r < data.parent_ptr[parent + 1]; ++r)
+      parent_nnz[parent] += data.X.row_nnz(data.parent_rows[r]);
+    largest = std::max(largest, worker_bytes(data.parent_ptr[parent + 1] - data.parent_ptr[parent], parent_nnz[parent],
+                                             data.X.n_cols, params.dual));
+  }
+  n_threads = static_cast<int>(std::clamp<int64_t>(params.scratch_bytes / largest, 1, std::max(n_threads, 1)));
+  report.threads = n_threads;
   plan_chunks(data.n_parents, data.child_ptr, layer);
   const int64_t n_children = data.child_ptr[data.n_parents];
   const int64_t n_chunks = static_cast<int64_t>(layer.chunk_children.size()) - 1;
   layer.bias.assign(n_children, 0.0f);
   std::vector<Chunk> chunks(n_chunks);
-  std::vector<Worker> workers(std::max(n_threads, 1));
+  std::vector<Worker> workers(n_threads);
   std::atomic<int64_t> unconverged{0}, iterations{0}, copies{0};
   int64_t children_done = 0;
   const NumaNodes numa = numa_nodes(n_threads);
@@ -239,10 +280,8 @@ bool train_level(const LevelData& data, const LevelParams& params, int n_threads
   for (int64_t batch_begin = 0; batch_begin < data.n_parents;) {
     int64_t batch_end = batch_begin, bytes = 0;
     while (batch_end < data.n_parents) {
-      int64_t node_nnz = 0;
-      for (int64_t r = data.parent_ptr[batch_end]; r < data.parent_ptr[batch_end + 1]; ++r)
-        node_nnz += data.X.row_nnz(data.parent_rows[r]);
-      const int64_t node_bytes = gathered_bytes(data.parent_ptr[batch_end + 1] - data.parent_ptr[batch_end], node_nnz);
+      const int64_t node_bytes =
+          gathered_bytes(data.parent_ptr[batch_end + 1] - data.parent_ptr[batch_end], parent_nnz[batch_end]);
       if (batch_end > batch_begin && bytes + node_bytes > batch_bytes) break;
       bytes += node_bytes;
       ++batch_end;
@@ -267,16 +306,16 @@ bool train_level(const LevelData& data, const LevelParams& params, int n_threads
     std::vector<int64_t> chunk_blocks(1, 0), chunk_parent;
     for (int64_t parent = batch_begin; parent < batch_end; ++parent)
       for (int64_t c = layer.parent_chunks[parent]; c < layer.parent_chunks[parent + 1]; ++c) {
-        for (int64_t first = layer.chunk_children[c]; first < layer.chunk_children[c + 1]; first += kLanes)
+        for (int64_t first = layer.chunk_children[c]; first < layer.chunk_children[c + 1]; first += kBlockLabels)
           blocks.push_back(
-              {parent, first, static_cast<int>(std::min<int64_t>(kLanes, layer.chunk_children[c + 1] - first))});
+              {parent, first, static_cast<int>(std::min<int64_t>(kBlockLabels, layer.chunk_children[c + 1] - first))});
         chunk_blocks.push_back(static_cast<int64_t>(blocks.size()));
         chunk_parent.push_back(parent);
       }
 
     std::vector<BlockWeights> solved(blocks.size());
     const Poll level_poll = poll ? Poll([&](int64_t done, int64_t) {
-      return poll(std::min(n_children, children_done + done * kLanes), n_children);
+      return poll(std::min(n_children, children_done + done * kBlockLabels), n_children);
     })
                                  : Poll();
     if (!parallel_for(
@@ -301,8 +340,10 @@ bool train_level(const LevelData& data, const LevelParams& params, int n_threads
     if (!parallel_for(
             last_chunk - first_chunk, n_threads,
             [&](int64_t t, int) {
+              const int64_t c = first_chunk + t;
               build_chunk(batch.rows(chunk_parent[t] - batch_begin), solved.begin() + chunk_blocks[t],
-                          chunk_blocks[t + 1] - chunk_blocks[t], chunks[first_chunk + t]);
+                          chunk_blocks[t + 1] - chunk_blocks[t], layer.chunk_children[c + 1] - layer.chunk_children[c],
+                          params.most_entries, chunks[c]);
             },
             poll))
       return false;

@@ -72,7 +72,7 @@ struct NodeRows {
 };
 
 // Row of a node and value, in a column.
-struct Entry {
+struct ColumnEntry {
   int32_t row;
   float value;
 };
@@ -82,7 +82,7 @@ struct GatherScratch {
   std::vector<int32_t> count, local;
   std::vector<uint64_t> keys;
   std::vector<int64_t> next;
-  std::vector<Entry> columns;  // by local feature
+  std::vector<ColumnEntry> columns;  // by local feature
 };
 
 // Gathers the rows of a parent into `node`, which is empty. `room`: where the entries go and are brought into order, or

@@ -7,7 +7,6 @@ namespace lt {
 
 namespace {
 
-constexpr int kLanes = 16;
 constexpr int kMaxBisections = 40;  // equal weights can keep the counts apart for good
 
 struct Bracket {
@@ -17,10 +16,10 @@ struct Bracket {
 };
 
 void count_kept(const LaneRows& rows, const float* weights, const float* cutoff, int64_t* kept) {
-  std::fill(kept, kept + kLanes, 0);
+  std::fill(kept, kept + kBlockLabels, 0);
   for (int64_t f = 0; f <= rows.n_features; ++f)
-    for (int lane = 0; lane < kLanes; ++lane) {
-      const float w = std::fabs(weights[f * kLanes + lane]);
+    for (int lane = 0; lane < kBlockLabels; ++lane) {
+      const float w = std::fabs(weights[f * kBlockLabels + lane]);
       kept[lane] += w != 0 && w >= cutoff[lane];
     }
 }
@@ -30,16 +29,17 @@ void count_kept(const LaneRows& rows, const float* weights, const float* cutoff,
 void cutoffs_by_budget(const LaneRows& rows, const LaneTargets& targets, const SolverParams& params,
                        const float* weights, float budget, float* cutoff) {
   const LaneKernels& kernels = LT_DISPATCH(lane_kernels);
-  alignas(64) float trial[kLanes] = {};
-  int64_t kept[kLanes];
-  double limit[kLanes], objective[kLanes];
-  Bracket brackets[kLanes];
+  alignas(64) float trial[kBlockLabels] = {};
+  int64_t kept[kBlockLabels];
+  double limit[kBlockLabels], objective[kBlockLabels];
+  Bracket brackets[kBlockLabels];
   kernels.objective(rows, targets, params, weights, trial, limit);
   count_kept(rows, weights, trial, kept);
-  for (int lane = 0; lane < kLanes; ++lane) {
+  for (int lane = 0; lane < kBlockLabels; ++lane) {
     limit[lane] *= limit[lane] < 0 ? 1.0 - budget : 1.0 + budget;
     float largest = 0;
-    for (int64_t f = 0; f <= rows.n_features; ++f) largest = std::max(largest, std::fabs(weights[f * kLanes + lane]));
+    for (int64_t f = 0; f <= rows.n_features; ++f)
+      largest = std::max(largest, std::fabs(weights[f * kBlockLabels + lane]));
     trial[lane] = brackets[lane].beyond = std::nextafter(largest, INFINITY);
     brackets[lane].kept_within = kept[lane];
   }
@@ -47,7 +47,7 @@ void cutoffs_by_budget(const LaneRows& rows, const LaneTargets& targets, const S
     kernels.objective(rows, targets, params, weights, trial, objective);
     count_kept(rows, weights, trial, kept);
     bool settled = true;
-    for (int lane = 0; lane < kLanes; ++lane) {
+    for (int lane = 0; lane < kBlockLabels; ++lane) {
       Bracket& bracket = brackets[lane];
       if (round > 0 && bracket.settled()) continue;
       const bool fits = objective[lane] <= limit[lane];
@@ -58,7 +58,7 @@ void cutoffs_by_budget(const LaneRows& rows, const LaneTargets& targets, const S
     }
     if (settled) break;
   }
-  for (int lane = 0; lane < kLanes; ++lane) cutoff[lane] = brackets[lane].within;
+  for (int lane = 0; lane < kBlockLabels; ++lane) cutoff[lane] = brackets[lane].within;
 }
 
 }  // namespace lt
