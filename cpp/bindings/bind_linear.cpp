@@ -305,6 +305,14 @@ class BeamSearcher {
     return scores(queries, queries.matrix.n_cols, n_threads);
   }
 
+  // Weights that sparse queries have added up so far: what a profile divides the time by.
+  int64_t entries() {
+    std::lock_guard lock(mutex_);
+    int64_t total = 0;
+    for (const ScratchPtr& scratch : idle_) total += entries_read(*scratch);
+    return total;
+  }
+
  private:
   nb::object scores(const Queries& queries, int64_t n_cols, int n_threads) {
     const ChunkLayerView& layer = model_.layers[0];
@@ -389,6 +397,7 @@ void bind_linear(nb::module_& m) {
         nb::arg("known_row").none() = nb::none(), nb::arg("known_positive").none() = nb::none(),
         nb::arg("room").none() = nb::none(), nb::arg("scratch_bytes") = INT64_MAX,
         nb::arg("most_entries") = kMostEntries);
+  m.def("search_block", &search_block, nb::arg("n"), nb::arg("n_threads"));
   m.def("gathered_bytes", &gathered_bytes, nb::arg("n_rows"), nb::arg("nnz"));
   m.def("worker_bytes", &worker_bytes, nb::arg("n_rows"), nb::arg("nnz"), nb::arg("n_cols"), nb::arg("dual"));
   m.def("numa_cpus", [](int n_threads) { return numa_nodes(n_threads).cpus(); }, nb::arg("n_threads"));
@@ -404,6 +413,7 @@ void bind_linear(nb::module_& m) {
            nb::arg("filter").none() = nb::none())
       .def("search_dense", &BeamSearcher::search_dense, nb::arg("matrix"), nb::arg("k"), nb::arg("beams"),
            nb::arg("normalize"), nb::arg("n_threads"), nb::arg("filter").none() = nb::none())
+      .def("entries_read", &BeamSearcher::entries)
       .def("scores_sparse", &BeamSearcher::scores_sparse)
       .def("scores_dense", &BeamSearcher::scores_dense);
 }

@@ -119,6 +119,7 @@ struct SearchScratch {
   std::vector<float> z = std::vector<float>(kMaxChunk + 16, 0.0f);
   uint16_t masks[kMaxChunk / 16];
   std::vector<Lookup> lookups;
+  int64_t entries = 0;  // weights that were added up since the scratch was made
   std::vector<Candidates> candidates;
   std::vector<std::vector<Scored>> beam;
   std::vector<Expansion> work;
@@ -131,6 +132,7 @@ struct SearchScratch {
 };
 
 ScratchPtr make_scratch() { return std::make_shared<SearchScratch>(); }
+int64_t entries_read(const SearchScratch& scratch) { return scratch.entries; }
 
 namespace {
 
@@ -182,11 +184,12 @@ void add_dense(const ChunkLayerView& layer, int64_t chunk, const float* x, doubl
   }
 }
 
-// z[j] = w_j . x * scale + bias for the children of one chunk.
-void score_chunk(const ChunkLayerView& layer, int64_t chunk, const Asked& asked, std::vector<Lookup>& lookups,
-                 float* z) {
+// z[j] = w_j . x * scale + bias for the children of one chunk. Returns the number of entries that a sparse query took.
+int64_t score_chunk(const ChunkLayerView& layer, int64_t chunk, const Asked& asked, std::vector<Lookup>& lookups,
+                    float* z) {
   const int64_t first = layer.chunk_children[chunk], width = layer.chunk_children[chunk + 1] - first;
   const bool steps = layer.precision == WeightType::int8;
+  int64_t n_entries = 0;
   if (steps)
     std::fill(z, z + width, 0.0f);
   else
@@ -196,10 +199,12 @@ void score_chunk(const ChunkLayerView& layer, int64_t chunk, const Asked& asked,
   } else {
     const QueryRow row = query_row(asked.queries, asked.query, asked.scale);
     if (static_cast<int64_t>(lookups.size()) < row.n) lookups.resize(row.n);
-    LT_DISPATCH(chunk_kernels).add_products(layer, chunk, row, asked.next, asked.next_row, lookups.data(), z);
+    n_entries =
+        LT_DISPATCH(chunk_kernels).add_products(layer, chunk, row, asked.next, asked.next_row, lookups.data(), z);
   }
   if (steps)
     for (int64_t j = 0; j < width; ++j) z[j] = z[j] * layer.step[first + j] + layer.bias[first + j];
+  return n_entries;
 }
 
 // Pushes the children of one parent.
@@ -223,7 +228,7 @@ void expand(const ChunkLayerView& layer, const PostProcessor& post, const Expans
     const int64_t sibling = chunk + 1;
     asked.next = sibling < last ? &sibling : after;
     asked.next_row = sibling < last ? query_row(asked.queries, asked.query, asked.scale) : row_after;
-    score_chunk(layer, chunk, asked, scratch.lookups, z);
+    scratch.entries += score_chunk(layer, chunk, asked, scratch.lookups, z);
     float cut = least();
     float before = candidates.threshold;
     LT_DISPATCH(chunk_kernels).reaching(z, width, cut, scratch.masks);
@@ -264,9 +269,9 @@ BlockFilter filter_block(const SearchModel& model, const TreeFilter* filter, con
   return {shared, &scratch.bits};
 }
 
-void search_block(const SearchModel& model, const Queries& queries, int64_t begin, int64_t end,
-                  const std::vector<int64_t>& beams, int64_t k, const TreeFilter* filter, const TreeBits* shared,
-                  SearchScratch& scratch, int32_t* ids, float* scores) {
+void search_queries(const SearchModel& model, const Queries& queries, int64_t begin, int64_t end,
+                    const std::vector<int64_t>& beams, int64_t k, const TreeFilter* filter, const TreeBits* shared,
+                    SearchScratch& scratch, int32_t* ids, float* scores) {
   const int64_t n = end - begin;
   const int64_t depth = static_cast<int64_t>(model.layers.size());
   if (static_cast<int64_t>(scratch.candidates.size()) < n) {
@@ -334,9 +339,7 @@ void search_block(const SearchModel& model, const Queries& queries, int64_t begi
 
 }  // namespace
 
-// Four blocks per thread, so that none waits long for the last: large ones read every chunk once for many queries, and
-// no answer depends on the size.
-static int64_t even_block(int64_t n, int n_threads) {
+int64_t search_block(int64_t n, int n_threads) {
   return std::clamp<int64_t>(n / (4 * std::max(n_threads, 1)), kLeastBlock, kLargestBlock);
 }
 
@@ -348,7 +351,7 @@ bool beam_search(const SearchModel& model, const Queries& queries, const std::ve
   int64_t widest = k;
   for (int64_t beam : beams) widest = std::max(widest, beam);
   const int64_t room = std::clamp<int64_t>((int64_t{1} << 20) / std::max<int64_t>(widest, 1), 1, kLargestBlock);
-  int64_t block = std::min(room, even_block(queries.n(), n_threads));
+  int64_t block = std::min(room, search_block(queries.n(), n_threads));
   TreeBits shared;
   if (filter) {
     shared.resize(model.layers.size());
@@ -361,7 +364,7 @@ bool beam_search(const SearchModel& model, const Queries& queries, const std::ve
   const bool done = parallel_blocks(
       queries.n(), block, n_threads,
       [&](int64_t begin, int64_t end, int worker) {
-        search_block(model, queries, begin, end, beams, k, filter, &shared, *scratch[worker], ids, scores);
+        search_queries(model, queries, begin, end, beams, k, filter, &shared, *scratch[worker], ids, scores);
       },
       poll);
   for (ScratchPtr& each : scratch) each->bits = {};  // large, and of no use to the next call
@@ -378,7 +381,7 @@ bool score_layer(const ChunkLayerView& layer, const Queries& queries, int n_thre
         score_chunk(layer, chunk, {queries, q, scale[q - begin], nullptr, {}}, lookups,
                     out + q * layer.n_children + layer.chunk_children[chunk]);
   };
-  return parallel_blocks(queries.n(), even_block(queries.n(), n_threads), n_threads, score, poll);
+  return parallel_blocks(queries.n(), search_block(queries.n(), n_threads), n_threads, score, poll);
 }
 
 }  // namespace lt

@@ -39,9 +39,10 @@ struct ChunkKernels {
   // Step 1 for a chunk that will be scored soon.
   void (*approach)(const ChunkLayerView& layer, int64_t chunk, const QueryRow& query);
   // z[j] += w_j . x * scale for the children of a chunk; weights of int8 count in steps. `lookups`: room for all
-  // non-zeros. `next` (or null): the chunk that `next_query` will ask for after this one.
-  void (*add_products)(const ChunkLayerView& layer, int64_t chunk, const QueryRow& query, const int64_t* next,
-                       const QueryRow& next_query, Lookup* lookups, float* z);
+  // non-zeros. `next` (or null): the chunk that `next_query` will ask for after this one. Returns the number of entries
+  // that were added.
+  int64_t (*add_products)(const ChunkLayerView& layer, int64_t chunk, const QueryRow& query, const int64_t* next,
+                          const QueryRow& next_query, Lookup* lookups, float* z);
   // Bit j % 16 of masks[j / 16] tells whether z[j] >= cut, which NaN never is. z: aligned to 64 bytes, and as long as a
   // multiple of 16; what lies beyond n is not counted.
   void (*reaching)(const float* z, int64_t n, float cut, uint16_t* masks);

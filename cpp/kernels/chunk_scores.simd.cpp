@@ -11,6 +11,7 @@ LT_INLINE float weight_of(float value) { return value; }
 LT_INLINE float weight_of(int8_t value) { return static_cast<float>(value); }
 LT_INLINE float weight_of(uint16_t value) { return __builtin_bit_cast(float, static_cast<uint32_t>(value) << 16); }
 
+constexpr int64_t kAhead = 128;  // entries asked for in advance; the machine notices longer runs by itself
 constexpr int kIds = kRegister < 8 ? 8 : kRegister;  // compared at a time
 typedef int32_t UnalignedIds __attribute__((vector_size(4 * kRegister), aligned(4)));
 
@@ -69,8 +70,8 @@ LT_INLINE void add_entries(const uint16_t* child, const Value* value, const Look
 }
 
 template <class Value>
-LT_INLINE void add_all(const ChunkLayerView& layer, const Value* values, int64_t chunk, const QueryRow& query,
-                       const int64_t* next, const QueryRow& next_query, Lookup* lookups, float* z) {
+LT_INLINE int64_t add_all(const ChunkLayerView& layer, const Value* values, int64_t chunk, const QueryRow& query,
+                          const int64_t* next, const QueryRow& next_query, Lookup* lookups, float* z) {
   const int32_t* features = layer.features + layer.feature_ptr[chunk];
   const int64_t last = layer.feature_ptr[layer.n_chunks] - layer.feature_ptr[chunk];
   const uint32_t* entry_ptr = layer.entry_ptr + layer.feature_ptr[chunk] + chunk;
@@ -91,20 +92,23 @@ LT_INLINE void add_all(const ChunkLayerView& layer, const Value* values, int64_t
     if (at >= 0) __builtin_prefetch(entry_ptr + at);
     n_hits += at >= 0;
   }
+  int64_t n_entries = 0;
   for (int64_t h = 0; h < n_hits; ++h) {
     const int64_t at = lookups[h].begin, begin = entry_ptr[at], end = entry_ptr[at + 1];
     lookups[h].begin = begin;
     lookups[h].end = end;
-    __builtin_prefetch(child + begin);
-    for (int64_t e = begin; e < end && e < begin + 64; e += 64 / static_cast<int64_t>(sizeof(Value)))
-      __builtin_prefetch(value + e);
+    n_entries += end - begin;
+    const int64_t near = end < begin + kAhead ? end : begin + kAhead;
+    for (int64_t e = begin; e < near; e += 32) __builtin_prefetch(child + e);
+    for (int64_t e = begin; e < near; e += 64 / static_cast<int64_t>(sizeof(Value))) __builtin_prefetch(value + e);
   }
   if (next) approach(layer, *next, next_query);
   add_entries(child, value, lookups, n_hits, z);
+  return n_entries;
 }
 
-void add_products(const ChunkLayerView& layer, int64_t chunk, const QueryRow& query, const int64_t* next,
-                  const QueryRow& next_query, Lookup* lookups, float* z) {
+int64_t add_products(const ChunkLayerView& layer, int64_t chunk, const QueryRow& query, const int64_t* next,
+                     const QueryRow& next_query, Lookup* lookups, float* z) {
   switch (layer.precision) {
     case WeightType::int8:
       return add_all(layer, layer.value_int8, chunk, query, next, next_query, lookups, z);
