@@ -17,7 +17,7 @@ FORMATTED_CPP := $(CPP) $(shell find tests -name '*.cpp' -o -name '*.h')
 PREFIX_PATH := PATH="$(CURDIR)/$(BIN):$$PATH"
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format bench docs sanitize tsan fuzz dist clean
+.PHONY: help setup demo test check format bench docs sanitize tsan arm fuzz dist clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -112,7 +112,10 @@ sanitize: setup  ## run the tests on a core built with the address and undefined
 	  $(ASAN)/venv/bin/python -m pytest $(or $(ARGS),tests) || { cat $(ASAN)/found.* 2> /dev/null; exit 1; }
 
 tsan:  ## run the threaded kernels under the thread sanitizer (no Python; minutes to build the first time)
-	@tests/native/run.sh
+	@tests/native/run.sh tsan
+
+arm:  ## run the threaded kernels on an emulated ARM processor (needs g++-aarch64-linux-gnu and qemu-user)
+	@tests/native/run.sh arm
 
 fuzz: setup  ## fuzz models, calls, texts, memory and HTTP, then the text reader (the latter needs clang)
 	@$(BIN)/python tests/fuzz/fuzz.py $(ARGS)

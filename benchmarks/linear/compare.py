@@ -45,7 +45,7 @@ def run_phase(system: System, job: dict[str, Any], folder: Path, time_limit: flo
     job_file.write_text(json.dumps({**job, "result": str(result_file)}))
     ours = system.adapter == "longtail"
     python = sys.executable if ours else str(interpreter(system.adapter))
-    environment = dict(os.environ)
+    environment = {**os.environ, **system.environment}
     for variable in ("OMP", "OPENBLAS", "MKL", "NUMBA", "RAYON"):
         environment[f"{variable}_NUM_THREADS"] = str(job["n_threads"])
     if not ours:

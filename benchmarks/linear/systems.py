@@ -1,8 +1,9 @@
 """What is compared: a name for the table, the adapter that runs it, and its settings.
 
 Peers run with the defaults of their Python interface, except where the settings say otherwise;
-``note`` is printed under the table. ``skip`` names data sets on which a system is left out unless
-``--all`` is given, with the reason, which the table repeats.
+``note`` is printed under the table, ``environment`` holds variables of the processes. ``skip``
+names data sets on which a system is left out unless ``--all`` is given, with the reason, which the
+table repeats.
 """
 
 from __future__ import annotations
@@ -23,14 +24,15 @@ class System:
     settings: Mapping[str, Any]
     note: str = ""
     skip: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict)
 
 
 def _skipping(reason: str, *names: str) -> dict[str, str]:
     return dict.fromkeys(names, reason)
 
 
-def _longtail(expression: str, note: str = "") -> System:
-    return System("longtail", {"make": expression}, note)
+def _longtail(expression: str, note: str = "", **environment: str) -> System:
+    return System("longtail", {"make": expression}, note, environment=environment)
 
 
 DENSE = "weights of all labels are dense doubles: 14 GB, hours of training"
@@ -38,12 +40,22 @@ HOURS = "one classifier per label over all rows: about an hour"
 
 SYSTEMS = {
     "Longtail XRLinear": _longtail("lt.XRLinear(random_state=0, n_jobs=n_threads)", "default"),
+    "Longtail XRLinear, AVX2": _longtail(
+        "lt.XRLinear(random_state=0, n_jobs=n_threads)",
+        "as on a machine without AVX-512",
+        LONGTAIL_SIMD="avx2",
+    ),
     "Longtail 3 XRLinear": _longtail(
         "lt.Ensemble(models=[lt.XRLinear(threshold=0.03, random_state=s, n_jobs=n_threads) "
         "for s in range(3)])",
         "the quality setting: three seeds, scores averaged, fewer weights dropped",
     ),
     "Longtail OneVsAll": _longtail("lt.OneVsAll(random_state=0, n_jobs=n_threads)", "default"),
+    "Longtail OneVsAll, AVX2": _longtail(
+        "lt.OneVsAll(random_state=0, n_jobs=n_threads)",
+        "as on a machine without AVX-512",
+        LONGTAIL_SIMD="avx2",
+    ),
     "Longtail NearestNeighbors": _longtail(
         "lt.NearestNeighbors(n_neighbors=20, n_jobs=n_threads)", "what a trained model has to beat"
     ),

@@ -35,15 +35,33 @@ inline void require(bool condition, const std::string& message) {
   if (!condition) throw std::invalid_argument(message);
 }
 
-// The four arguments every sparse matrix arrives as: see longtail._native.csr_args.
-inline CsrView csr_view(const Array1<int64_t>& indptr, const Array1<int32_t>& indices, const Array1<float>& values,
+// The four arguments every sparse matrix arrives as (see longtail._native.csr_args), with sound offsets; whoever reads
+// a row first checks its columns (check_row).
+inline CsrView csr_rows(const Array1<int64_t>& indptr, const Array1<int32_t>& indices, const Array1<float>& values,
                         int64_t n_cols) {
   require(indptr.shape(0) >= 1, "indptr needs at least one entry");
   const int64_t n_rows = static_cast<int64_t>(indptr.shape(0)) - 1;
-  require(indptr.data()[0] == 0, "indptr must start at 0");
-  require(indptr.data()[n_rows] == static_cast<int64_t>(indices.shape(0)) && indices.shape(0) == values.shape(0),
-          "indptr, indices and values disagree about the number of entries");
+  require(indices.shape(0) == values.shape(0), "indices and values disagree about the number of entries");
+  check_offsets(indptr.data(), n_rows, static_cast<int64_t>(indices.shape(0)), "indptr");
   return {n_rows, n_cols, indptr.data(), indices.data(), values.data()};
+}
+
+// The same with every row checked: kernels need not doubt an index.
+inline CsrView csr_view(const Array1<int64_t>& indptr, const Array1<int32_t>& indices, const Array1<float>& values,
+                        int64_t n_cols) {
+  const CsrView matrix = csr_rows(indptr, indices, values, n_cols);
+  for (int64_t row = 0; row < matrix.n_rows; ++row) check_row(matrix, row);
+  return matrix;
+}
+
+// Columns in any order, as candidates by falling score have them, and within the matrix.
+inline CsrView csr_candidates(const Array1<int64_t>& indptr, const Array1<int32_t>& indices,
+                              const Array1<float>& values, int64_t n_cols) {
+  const CsrView matrix = csr_rows(indptr, indices, values, n_cols);
+  bool within = true;
+  for (int64_t p = 0; p < matrix.nnz(); ++p) within &= matrix.indices[p] >= 0 && matrix.indices[p] < n_cols;
+  require(within, "columns must lie from 0 on, below " + std::to_string(n_cols));
+  return matrix;
 }
 
 // Moves a vector into a NumPy array without copying.
@@ -53,6 +71,15 @@ nb::ndarray<nb::numpy, T> to_numpy(std::vector<T>&& values, std::vector<size_t> 
   if (shape.empty()) shape = {owner->size()};
   nb::capsule capsule(owner, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
   return nb::ndarray<nb::numpy, T>(owner->data(), shape.size(), shape.data(), capsule);
+}
+
+// The same as an array that Python cannot write to.
+template <class T>
+nb::ndarray<nb::numpy, const T> to_frozen(std::vector<T>&& values) {
+  auto* owner = new std::vector<T>(std::move(values));
+  const size_t shape[1] = {owner->size()};
+  nb::capsule capsule(owner, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  return nb::ndarray<nb::numpy, const T>(owner->data(), 1, shape, capsule);
 }
 
 // Checks for Ctrl-C, then reports progress to `progress(done, total)` if it is not None. A Python exception raised by

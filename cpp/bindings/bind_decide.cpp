@@ -66,6 +66,9 @@ UtilityFunction python_utility(const nb::object& function) {
 // What the functions of linear rules share: their arguments, checked.
 struct LinearArgs {
   CsrView eta, truth;
+  Array1<int64_t> truth_indptr;  // what the view borrows: conversions may have made copies
+  Array1<int32_t> truth_indices;
+  Array1<float> truth_values;
   LinearRules rules;
 
   LinearArgs(const CsrView& view, const Array2<double>& a, const Array2<double>& b,
@@ -85,8 +88,10 @@ struct LinearArgs {
     rules.candidates_only = candidates_only;
   }
   void set_truth(const nb::tuple& given) {
-    truth = csr_view(nb::cast<Array1<int64_t>>(given[0]), nb::cast<Array1<int32_t>>(given[1]),
-                     nb::cast<Array1<float>>(given[2]), nb::cast<int64_t>(given[3]));
+    truth_indptr = nb::cast<Array1<int64_t>>(given[0]);
+    truth_indices = nb::cast<Array1<int32_t>>(given[1]);
+    truth_values = nb::cast<Array1<float>>(given[2]);
+    truth = csr_view(truth_indptr, truth_indices, truth_values, nb::cast<int64_t>(given[3]));
     require(truth.n_rows == eta.n_rows, "truth and probabilities must have the same rows");
   }
   bool is_small() const { return eta.nnz() < (1 << 18); }  // done before a thread would have started
@@ -96,7 +101,7 @@ nb::tuple decide_linear(Array1<int64_t> indptr, Array1<int32_t> indices, Array1<
                         Array2<double> a, Array2<double> b, std::optional<Array1<int32_t>> rule_of,
                         std::optional<Array1<uint8_t>> allowed, int64_t k, bool exactly, bool candidates_only,
                         bool by_probability, int n_threads, nb::object progress) {
-  LinearArgs args(csr_view(indptr, indices, values, n_cols), a, b, allowed, k, exactly, candidates_only);
+  LinearArgs args(csr_candidates(indptr, indices, values, n_cols), a, b, allowed, k, exactly, candidates_only);
   const CsrView& eta = args.eta;
   if (rule_of) {
     require(static_cast<int64_t>(rule_of->shape(0)) == eta.n_rows, "rule_of must have one entry per row");
@@ -119,7 +124,7 @@ nb::tuple decide_linear(Array1<int64_t> indptr, Array1<int32_t> indices, Array1<
 nb::tuple count_linear(Array1<int64_t> indptr, Array1<int32_t> indices, Array1<float> values, int64_t n_cols,
                        Array2<double> a, Array2<double> b, std::optional<Array1<uint8_t>> allowed, int64_t k,
                        bool exactly, bool candidates_only, nb::tuple truth, int n_threads, nb::object progress) {
-  LinearArgs args(csr_view(indptr, indices, values, n_cols), a, b, allowed, k, exactly, candidates_only);
+  LinearArgs args(csr_candidates(indptr, indices, values, n_cols), a, b, allowed, k, exactly, candidates_only);
   args.set_truth(truth);
   std::vector<double> t(static_cast<size_t>(n_cols)), q(static_cast<size_t>(n_cols));
   {
@@ -134,7 +139,7 @@ nb::list ascend(Array1<int64_t> indptr, Array1<int32_t> indices, Array1<float> v
                 const std::string& utility, nb::object function, double beta, double epsilon, int64_t k, bool exactly,
                 bool candidates_only, std::optional<Array1<uint8_t>> allowed, double tol, int64_t max_sweeps,
                 std::vector<double> annealing, bool shuffle, nb::list runs, int n_threads, nb::object progress) {
-  const CsrView eta = csr_view(indptr, indices, values, n_cols);
+  const CsrView eta = csr_candidates(indptr, indices, values, n_cols);
   check_labels(eta);
   require(k >= 1 && max_sweeps >= 0, "k must be positive, max_sweeps not negative");
   require(eta.n_rows < (int64_t{1} << 32), "at most 2^32 rows can be decided together");
@@ -188,7 +193,7 @@ nb::tuple decide_online(Array1<int64_t> indptr, Array1<int32_t> indices, Array1<
                         const std::string& utility, double beta, double epsilon, int64_t k, bool exactly,
                         double precision_weight, double weight, double growth, Mutable1<double> t, Mutable1<double> q,
                         Mutable1<double> p, double n_rows) {
-  const CsrView eta = csr_view(indptr, indices, values, n_cols);
+  const CsrView eta = csr_candidates(indptr, indices, values, n_cols);
   check_labels(eta);
   require(k >= 1, "k must be positive");
   for (const auto& cells : {t, q, p})

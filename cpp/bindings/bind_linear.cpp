@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <limits>
+#include <memory>
 #include <mutex>
 
 #include "bindings/arrays.h"
@@ -12,20 +14,21 @@ namespace lt::bind {
 
 namespace {
 
+// Read-only arrays: a searcher checks them once, and views them from then on.
 nb::dict layer_dict(ChunkLayer&& layer) {
   nb::dict out;
-  out["parent_chunks"] = to_numpy(std::move(layer.parent_chunks));
-  out["chunk_children"] = to_numpy(std::move(layer.chunk_children));
-  out["feature_ptr"] = to_numpy(std::move(layer.feature_ptr));
-  out["entry_base"] = to_numpy(std::move(layer.entry_base));
-  out["bucket_ptr"] = to_numpy(std::move(layer.bucket_ptr));
-  out["bucket_shift"] = to_numpy(std::move(layer.bucket_shift));
-  out["buckets"] = to_numpy(std::move(layer.buckets));
-  out["features"] = to_numpy(std::move(layer.features));
-  out["entry_ptr"] = to_numpy(std::move(layer.entry_ptr));
-  out["child"] = to_numpy(std::move(layer.child));
-  out["value"] = to_numpy(std::move(layer.value));
-  out["bias"] = to_numpy(std::move(layer.bias));
+  out["parent_chunks"] = to_frozen(std::move(layer.parent_chunks));
+  out["chunk_children"] = to_frozen(std::move(layer.chunk_children));
+  out["feature_ptr"] = to_frozen(std::move(layer.feature_ptr));
+  out["entry_base"] = to_frozen(std::move(layer.entry_base));
+  out["bucket_ptr"] = to_frozen(std::move(layer.bucket_ptr));
+  out["bucket_shift"] = to_frozen(std::move(layer.bucket_shift));
+  out["buckets"] = to_frozen(std::move(layer.buckets));
+  out["features"] = to_frozen(std::move(layer.features));
+  out["entry_ptr"] = to_frozen(std::move(layer.entry_ptr));
+  out["child"] = to_frozen(std::move(layer.child));
+  out["value"] = to_frozen(std::move(layer.value));
+  out["bias"] = to_frozen(std::move(layer.bias));
   return out;
 }
 
@@ -69,13 +72,15 @@ nb::tuple train_level_py(Array1<int64_t> indptr, Array1<int32_t> indices, Array1
                          int n_threads, nb::object progress, bool regularize_bias, float l2, float l1, float smoothing,
                          int start, std::optional<float> prune_budget, int64_t first_child, nb::object from,
                          std::optional<Array1<uint8_t>> known_row, std::optional<Array1<uint8_t>> known_positive,
-                         std::optional<Mutable1<uint8_t>> room, std::optional<Array1<float>> parent_weight) {
+                         std::optional<Mutable1<uint8_t>> room, std::optional<Array1<float>> parent_weight,
+                         int64_t scratch_bytes, int64_t most_entries) {
   LevelData data;
-  data.X = csr_view(indptr, indices, values, n_cols);
+  data.X = csr_rows(indptr, indices, values, n_cols);
   data.n_parents = static_cast<int64_t>(parent_ptr.shape(0)) - 1;
   require(data.n_parents >= 0 && child_ptr.shape(0) == parent_ptr.shape(0), "one range of children per parent");
   const int64_t n_children = child_ptr.data()[data.n_parents];
-  require(static_cast<int64_t>(positive_ptr.shape(0)) == n_children + 1, "one range of positives per child");
+  require(n_children >= 0 && static_cast<int64_t>(positive_ptr.shape(0)) == n_children + 1,
+          "one range of positives per child");
   require(static_cast<int64_t>(negative_cost.shape(0)) == n_children, "one negative cost per child");
   require(positive_rows.shape(0) == positive_cost.shape(0), "one cost per positive");
   require(!positive_sign || positive_sign->shape(0) == positive_cost.shape(0), "one sign per positive");
@@ -91,12 +96,19 @@ nb::tuple train_level_py(Array1<int64_t> indptr, Array1<int32_t> indices, Array1
   data.positive_cost = positive_cost.data();
   data.negative_cost = negative_cost.data();
   data.row_weight = optional_data(row_weight);
+  check_level(data, static_cast<int64_t>(parent_rows.shape(0)), static_cast<int64_t>(positive_rows.shape(0)));
   CsrView begin;
+  Array1<int64_t> begin_indptr;  // what the view borrows: conversions may have made copies
+  Array1<int32_t> begin_indices;
+  Array1<float> begin_values, biases;
   if (!from.is_none()) {
-    const auto parts = nb::cast<nb::tuple>(from);  // which keeps the arrays alive
-    const auto biases = nb::cast<Array1<float>>(parts[3]);
-    begin = csr_view(nb::cast<Array1<int64_t>>(parts[0]), nb::cast<Array1<int32_t>>(parts[1]),
-                     nb::cast<Array1<float>>(parts[2]), n_cols);
+    const auto parts = nb::cast<nb::tuple>(from);
+    require(parts.size() == 4, "a start is indptr, indices, values and biases");
+    begin_indptr = nb::cast<Array1<int64_t>>(parts[0]);
+    begin_indices = nb::cast<Array1<int32_t>>(parts[1]);
+    begin_values = nb::cast<Array1<float>>(parts[2]);
+    biases = nb::cast<Array1<float>>(parts[3]);
+    begin = csr_view(begin_indptr, begin_indices, begin_values, n_cols);
     require(begin.n_rows == n_children && static_cast<int64_t>(biases.shape(0)) == n_children,
             "one starting point per child");
     require(dual, "only the dual solver begins with given weights");
@@ -128,6 +140,8 @@ nb::tuple train_level_py(Array1<int64_t> indptr, Array1<int32_t> indices, Array1
   params.seed = seed;
   params.first_child = first_child;
   params.batch_bytes = batch_bytes;
+  params.scratch_bytes = std::max<int64_t>(scratch_bytes, 0);
+  params.most_entries = std::clamp<int64_t>(most_entries, 0, kMostEntries);
   if (room) {
     params.room = reinterpret_cast<char*>(room->data());
     params.room_bytes = static_cast<int64_t>(room->shape(0));
@@ -144,22 +158,22 @@ nb::tuple train_level_py(Array1<int64_t> indptr, Array1<int32_t> indices, Array1
   about["unconverged"] = report.unconverged;
   about["iterations"] = report.iterations;
   about["copies"] = report.copies;
+  about["threads"] = report.threads;
   return nb::make_tuple(layer_dict(std::move(layer)), about);
 }
 
 nb::dict build_layer_py(Array1<int64_t> indptr, Array1<int32_t> indices, Array1<float> values, int64_t n_cols,
-                        Array1<float> bias, Array1<int64_t> child_ptr, int n_threads) {
+                        Array1<float> bias, Array1<int64_t> child_ptr, int n_threads, int64_t most_entries) {
   const CsrView weights = csr_view(indptr, indices, values, n_cols);
   require(static_cast<int64_t>(bias.shape(0)) == weights.n_rows, "one bias per child");
-  require(child_ptr.shape(0) >= 1 && child_ptr.data()[0] == 0, "children of parents begin with 0");
+  require(child_ptr.shape(0) >= 1, "offsets of parents' children need at least one entry");
   const int64_t n_parents = static_cast<int64_t>(child_ptr.shape(0)) - 1;
-  for (int64_t p = 0; p < n_parents; ++p)
-    require(child_ptr.data()[p] <= child_ptr.data()[p + 1], "children of parents are consecutive");
-  require(child_ptr.data()[n_parents] == weights.n_rows, "every child has a parent");
+  check_offsets(child_ptr.data(), n_parents, weights.n_rows, "offsets of parents' children");
   ChunkLayer layer;
   {
     nb::gil_scoped_release nogil;
-    build_layer(weights, bias.data(), n_parents, child_ptr.data(), n_threads, layer);
+    build_layer(weights, bias.data(), n_parents, child_ptr.data(), n_threads, layer,
+                std::clamp<int64_t>(most_entries, 0, kMostEntries));
   }
   return layer_dict(std::move(layer));
 }
@@ -204,18 +218,22 @@ class LayerArrays {
     return layer;
   }
 
-  void add(nb::object array) { kept_.push_back(std::move(array)); }
+  template <class T>
+  void add(Array1<T> array) {
+    kept_.push_back(std::make_shared<Array1<T>>(std::move(array)));
+  }
 
  private:
   template <class T>
   const T* keep(nb::dict layer, const char* name, int64_t& size) {
     auto array = nb::cast<Array1<T>>(layer[name]);
     size = static_cast<int64_t>(array.shape(0));
-    kept_.push_back(nb::object(layer[name]));
-    return array.data();
+    const T* data = array.data();
+    kept_.push_back(std::make_shared<Array1<T>>(std::move(array)));  // the one viewed: it may be a converted copy
+    return data;
   }
 
-  std::vector<nb::object> kept_;
+  std::vector<std::shared_ptr<void>> kept_;
 };
 
 // Weights of a layer of floats by child: indptr, indices, values.
@@ -250,7 +268,7 @@ class BeamSearcher {
     if (label_of_leaf) {
       require(static_cast<int64_t>(label_of_leaf->shape(0)) == model_.layers.back().n_children, "one label per leaf");
       model_.label_of_leaf = label_of_leaf->data();
-      kept_.add(nb::cast(*label_of_leaf));
+      kept_.add(*label_of_leaf);
     }
   }
 
@@ -288,6 +306,14 @@ class BeamSearcher {
     queries.dense = true;
     queries.matrix = {static_cast<int64_t>(matrix.shape(0)), static_cast<int64_t>(matrix.shape(1)), matrix.data()};
     return scores(queries, queries.matrix.n_cols, n_threads);
+  }
+
+  // Weights that sparse queries have added up so far: what a profile divides the time by.
+  int64_t entries() {
+    std::lock_guard lock(mutex_);
+    int64_t total = 0;
+    for (const ScratchPtr& scratch : idle_) total += entries_read(*scratch);
+    return total;
   }
 
  private:
@@ -372,10 +398,14 @@ void bind_linear(nb::module_& m) {
         nb::arg("l1") = 0.0f, nb::arg("smoothing") = 0.1f, nb::arg("start") = static_cast<int>(Start::mean_separating),
         nb::arg("prune_budget").none() = nb::none(), nb::arg("first_child") = 0, nb::arg("from").none() = nb::none(),
         nb::arg("known_row").none() = nb::none(), nb::arg("known_positive").none() = nb::none(),
-        nb::arg("room").none() = nb::none(), nb::arg("parent_weight").none() = nb::none());
+        nb::arg("room").none() = nb::none(), nb::arg("parent_weight").none() = nb::none(),
+        nb::arg("scratch_bytes") = INT64_MAX, nb::arg("most_entries") = kMostEntries);
+  m.def("search_block", &search_block, nb::arg("n"), nb::arg("n_threads"));
   m.def("gathered_bytes", &gathered_bytes, nb::arg("n_rows"), nb::arg("nnz"));
+  m.def("worker_bytes", &worker_bytes, nb::arg("n_rows"), nb::arg("nnz"), nb::arg("n_cols"), nb::arg("dual"));
   m.def("numa_cpus", [](int n_threads) { return numa_nodes(n_threads).cpus(); }, nb::arg("n_threads"));
-  m.def("build_layer", &build_layer_py);
+  m.def("build_layer", &build_layer_py, nb::arg("indptr"), nb::arg("indices"), nb::arg("values"), nb::arg("n_cols"),
+        nb::arg("bias"), nb::arg("child_ptr"), nb::arg("n_threads"), nb::arg("most_entries") = kMostEntries);
   m.def("layer_weights", &layer_weights_py);
   nb::class_<BeamSearcher>(m, "BeamSearcher")
       .def(nb::init<nb::list, Array1<int32_t>, Array1<int32_t>, std::optional<Array1<int32_t>>, int64_t, int>(),
@@ -386,6 +416,7 @@ void bind_linear(nb::module_& m) {
            nb::arg("filter").none() = nb::none())
       .def("search_dense", &BeamSearcher::search_dense, nb::arg("matrix"), nb::arg("k"), nb::arg("beams"),
            nb::arg("normalize"), nb::arg("n_threads"), nb::arg("filter").none() = nb::none())
+      .def("entries_read", &BeamSearcher::entries)
       .def("scores_sparse", &BeamSearcher::scores_sparse)
       .def("scores_dense", &BeamSearcher::scores_dense);
 }

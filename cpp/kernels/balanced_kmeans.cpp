@@ -133,7 +133,8 @@ Extent measure(const Source& source, int n_threads, const Poll& poll) {
             squares += static_cast<double>(value) * value;
             block.largest = std::max(block.largest, std::abs(value));
           }
-          block.longest = std::max(block.longest, static_cast<float>(std::sqrt(squares)));
+          const float length = static_cast<float>(std::sqrt(squares));
+          block.longest = length >= 0 ? std::max(block.longest, length) : INFINITY;  // NaN is no length
         }
       },
       poll);
@@ -174,7 +175,8 @@ bool run_rounds(const Source& source, const Split* splits, const int64_t* round_
   for (int64_t i = round_ptr[0]; i < round_ptr[n_rounds]; ++i) total += splits[i].end - splits[i].begin;
   const Poll watch = poll ? Poll([&](int64_t, int64_t) { return poll(done.load(), total); }) : Poll();
   const Extent extent = measure(source, n_threads, watch);
-  if (extent.longest > kLongest) throw std::invalid_argument("rows are too long to cluster: scale them to unit length");
+  if (extent.longest > kLongest)
+    throw std::invalid_argument("rows are too long to cluster, or hold NaN: scale them to unit length");
   const float unit = fixed_point_unit(extent.largest, source.n_rows());
 
   const auto run_split = [&](const Split& split, const auto& members, TwoMeansScratch& scratch, const Loop& loop,

@@ -4,11 +4,13 @@
 #include <bit>
 #include <cmath>
 
+#include "kernels/chunk_scores.h"
+
 namespace lt {
 
 namespace {
 
-constexpr int64_t kQueriesPerBlock = 128;
+constexpr int64_t kLeastBlock = 8, kLargestBlock = 2048;  // queries
 
 // The best `capacity` of a stream of candidates, whatever their order.
 //
@@ -112,15 +114,23 @@ struct Expansion {
 }  // namespace
 
 struct SearchScratch {
-  std::vector<float> z;
+  std::vector<float> z = std::vector<float>(kMaxChunk + 16, 0.0f);
+  uint16_t masks[kMaxChunk / 16];
+  std::vector<Lookup> lookups;
+  int64_t entries = 0;  // weights that were added up since the scratch was made
   std::vector<Candidates> candidates;
   std::vector<std::vector<Scored>> beam;
   std::vector<Expansion> work;
   std::vector<double> scale;
   std::vector<TreeBits> bits;  // of each query, under a filter with lists per row
+
+  float* scores() {  // (kMaxChunk), aligned for vectors
+    return reinterpret_cast<float*>((reinterpret_cast<uintptr_t>(z.data()) + 63) / 64 * 64);
+  }
 };
 
 ScratchPtr make_scratch() { return std::make_shared<SearchScratch>(); }
+int64_t entries_read(const SearchScratch& scratch) { return scratch.entries; }
 
 namespace {
 
@@ -134,69 +144,70 @@ double query_scale(const Queries& queries, int64_t query) {
   return sum > 0 ? 1 / std::sqrt(sum) : 1.0;  // in double: the inverse of a tiny length overflows a float
 }
 
-// Weights of each precision as floats; those of int8 are multiplied by their child's step in the end.
-inline float weight_of(float value) { return value; }
-inline float weight_of(int8_t value) { return static_cast<float>(value); }
-inline float weight_of(uint16_t value) { return std::bit_cast<float>(static_cast<uint32_t>(value) << 16); }
-
-// z[j] += w_j . x * scale for the children of one chunk, whose weights begin at `value`.
-template <class Value>
-void add_products(const ChunkLayerView& layer, const Value* value, int64_t chunk, const Queries& queries, int64_t query,
-                  double scale, float* z) {
-  const int32_t* features = layer.features + layer.feature_ptr[chunk];
-  const int64_t n_features = layer.feature_ptr[chunk + 1] - layer.feature_ptr[chunk];
-  const uint32_t* entry_ptr = layer.entry_ptr + layer.feature_ptr[chunk] + chunk;
-  const uint16_t* child = layer.child + layer.entry_base[chunk];
-  auto add = [&](int64_t position, float x) {
-    for (uint32_t e = entry_ptr[position]; e < entry_ptr[position + 1]; ++e) z[child[e]] += x * weight_of(value[e]);
-  };
-  if (queries.dense) {
-    const float* x = queries.matrix.row(query);
-    for (int64_t f = 0; f < n_features; ++f)
-      if (x[features[f]] != 0) add(f, static_cast<float>(scale * x[features[f]]));
-    return;
-  }
-  const uint32_t* buckets = layer.buckets + layer.bucket_ptr[chunk];
-  const int shift = layer.bucket_shift[chunk];
+QueryRow query_row(const Queries& queries, int64_t query, double scale) {
+  if (queries.dense) return {};
   const CsrView& X = queries.sparse;
-  for (int64_t p = X.begin(query); p < X.end(query); ++p) {
-    const int32_t f = X.indices[p];
-    const int32_t* begin = features + buckets[f >> shift];
-    const int32_t* end = features + buckets[(f >> shift) + 1];
-    while (end - begin > 8) {
-      const int32_t* middle = begin + (end - begin) / 2;
-      if (*middle <= f)
-        begin = middle;
-      else
-        end = middle;
-    }
-    while (begin < end && *begin < f) ++begin;
-    if (begin < end && *begin == f) add(begin - features, static_cast<float>(scale * X.values[p]));
+  return {X.indices + X.begin(query), X.values + X.begin(query), X.row_nnz(query), scale};
+}
+
+// A query on its way through a layer, and what comes after it.
+struct Asked {
+  const Queries& queries;
+  int64_t query;
+  double scale;
+  const int64_t* next = nullptr;  // chunk that will be scored next, or null ...
+  QueryRow next_row;              // ... and for which query
+};
+
+float weight_at(const ChunkLayerView& layer, int64_t entry) {
+  switch (layer.precision) {
+    case WeightType::int8:
+      return static_cast<float>(layer.value_int8[entry]);
+    case WeightType::bf16:
+      return std::bit_cast<float>(static_cast<uint32_t>(layer.value_bf16[entry]) << 16);
+    default:
+      return layer.value[entry];
   }
 }
 
-// z[j] = w_j . x * scale + bias for the children of one chunk.
-void score_chunk(const ChunkLayerView& layer, int64_t chunk, const Queries& queries, int64_t query, double scale,
-                 float* z) {
-  const int64_t first = layer.chunk_children[chunk], width = layer.chunk_children[chunk + 1] - first;
+// z[j] += w_j . x * scale for the children of one chunk and a dense x: every feature of the chunk is looked at.
+void add_dense(const ChunkLayerView& layer, int64_t chunk, const float* x, double scale, float* z) {
+  const uint32_t* entry_ptr = layer.entry_ptr + layer.feature_ptr[chunk] + chunk;
   const int64_t base = layer.entry_base[chunk];
-  if (layer.precision == WeightType::int8) {
-    std::fill(z, z + width, 0.0f);
-    add_products(layer, layer.value_int8 + base, chunk, queries, query, scale, z);
-    for (int64_t j = 0; j < width; ++j) z[j] = z[j] * layer.step[first + j] + layer.bias[first + j];
-    return;
+  for (int64_t f = layer.feature_ptr[chunk]; f < layer.feature_ptr[chunk + 1]; ++f, ++entry_ptr) {
+    if (x[layer.features[f]] == 0) continue;
+    const float scaled = static_cast<float>(scale * x[layer.features[f]]);
+    for (int64_t e = base + entry_ptr[0]; e < base + entry_ptr[1]; ++e)
+      z[layer.child[e]] += scaled * weight_at(layer, e);
   }
-  std::copy(layer.bias + first, layer.bias + first + width, z);
-  if (layer.precision == WeightType::bf16)
-    add_products(layer, layer.value_bf16 + base, chunk, queries, query, scale, z);
+}
+
+// z[j] = w_j . x * scale + bias for the children of one chunk. Returns the number of entries that a sparse query took.
+int64_t score_chunk(const ChunkLayerView& layer, int64_t chunk, const Asked& asked, std::vector<Lookup>& lookups,
+                    float* z) {
+  const int64_t first = layer.chunk_children[chunk], width = layer.chunk_children[chunk + 1] - first;
+  const bool steps = layer.precision == WeightType::int8;
+  int64_t n_entries = 0;
+  if (steps)
+    std::fill(z, z + width, 0.0f);
   else
-    add_products(layer, layer.value + base, chunk, queries, query, scale, z);
+    std::copy(layer.bias + first, layer.bias + first + width, z);
+  if (asked.queries.dense) {
+    add_dense(layer, chunk, asked.queries.matrix.row(asked.query), asked.scale, z);
+  } else {
+    const QueryRow row = query_row(asked.queries, asked.query, asked.scale);
+    if (static_cast<int64_t>(lookups.size()) < row.n) lookups.resize(row.n);
+    n_entries =
+        LT_DISPATCH(chunk_kernels).add_products(layer, chunk, row, asked.next, asked.next_row, lookups.data(), z);
+  }
+  if (steps)
+    for (int64_t j = 0; j < width; ++j) z[j] = z[j] * layer.step[first + j] + layer.bias[first + j];
+  return n_entries;
 }
 
 // Pushes the children of one parent.
-void expand(const ChunkLayerView& layer, const PostProcessor& post, const Expansion& task, const Queries& queries,
-            int64_t query, double scale, const int32_t* label_of, const Bits* allowed, float* z,
-            Candidates& candidates) {
+void expand(const ChunkLayerView& layer, const PostProcessor& post, const Expansion& task, Asked asked,
+            const int32_t* label_of, const Bits* allowed, SearchScratch& scratch, Candidates& candidates) {
   const bool bounded = post.transform != Transform::noop;
   const float base = bounded ? task.score : 0.0f;
   auto least = [&] {
@@ -204,23 +215,32 @@ void expand(const ChunkLayerView& layer, const PostProcessor& post, const Expans
     const float lowest = lowest_useful(candidates, base);
     return lowest == -kInf ? lowest : least_z(post, lowest - base);
   };
-  for (int64_t chunk = layer.parent_chunks[task.parent]; chunk < layer.parent_chunks[task.parent + 1]; ++chunk) {
+  const int64_t* after = asked.next;
+  const QueryRow row_after = asked.next_row;
+  const int64_t last = layer.parent_chunks[task.parent + 1];
+  float* z = scratch.scores();
+  for (int64_t chunk = layer.parent_chunks[task.parent]; chunk < last; ++chunk) {
     if (bounded && task.score < lowest_useful(candidates, base)) return;
     const int64_t first = layer.chunk_children[chunk], width = layer.chunk_children[chunk + 1] - first;
     if (allowed && !allowed->any(first, first + width)) continue;
-    score_chunk(layer, chunk, queries, query, scale, z);
+    const int64_t sibling = chunk + 1;
+    asked.next = sibling < last ? &sibling : after;
+    asked.next_row = sibling < last ? query_row(asked.queries, asked.query, asked.scale) : row_after;
+    scratch.entries += score_chunk(layer, chunk, asked, scratch.lookups, z);
     float cut = least();
     float before = candidates.threshold;
-    for (int64_t j = 0; j < width; ++j) {
-      if (!(z[j] >= cut)) continue;  // nor NaN, from features or weights too large for float32
-      const int64_t child = first + j;
-      if (allowed && !(*allowed)[child]) continue;
-      candidates.push(base + log_score(post, z[j]), label_of ? label_of[child] : static_cast<int32_t>(child));
-      if (candidates.threshold != before) {
-        before = candidates.threshold;
-        cut = least();
+    LT_DISPATCH(chunk_kernels).reaching(z, width, cut, scratch.masks);
+    for (int64_t group = 0; group * 16 < width; ++group)
+      for (uint32_t left = scratch.masks[group]; left; left &= left - 1) {
+        const int64_t j = group * 16 + __builtin_ctz(left), child = first + j;
+        if (!(z[j] >= cut)) continue;  // the bound has risen since
+        if (allowed && !(*allowed)[child]) continue;
+        candidates.push(base + log_score(post, z[j]), label_of ? label_of[child] : static_cast<int32_t>(child));
+        if (candidates.threshold != before) {
+          before = candidates.threshold;
+          cut = least();
+        }
       }
-    }
   }
 }
 
@@ -247,9 +267,9 @@ BlockFilter filter_block(const SearchModel& model, const TreeFilter* filter, con
   return {shared, &scratch.bits};
 }
 
-void search_block(const SearchModel& model, const Queries& queries, int64_t begin, int64_t end,
-                  const std::vector<int64_t>& beams, int64_t k, const TreeFilter* filter, const TreeBits* shared,
-                  SearchScratch& scratch, int32_t* ids, float* scores) {
+void search_queries(const SearchModel& model, const Queries& queries, int64_t begin, int64_t end,
+                    const std::vector<int64_t>& beams, int64_t k, const TreeFilter* filter, const TreeBits* shared,
+                    SearchScratch& scratch, int32_t* ids, float* scores) {
   const int64_t n = end - begin;
   const int64_t depth = static_cast<int64_t>(model.layers.size());
   if (static_cast<int64_t>(scratch.candidates.size()) < n) {
@@ -267,7 +287,6 @@ void search_block(const SearchModel& model, const Queries& queries, int64_t begi
     const int64_t wanted = last ? k : allowed ? std::max(beams[t], std::min(k, layer.n_children)) : beams[t];
     const Transform transform = model.post[t].transform;
     const bool product = last && (transform == Transform::hinge || transform == Transform::sigmoid);
-    scratch.z.resize(kMaxChunk);
     int64_t widest = 0;
     for (int64_t q = 0; q < n; ++q) {
       scratch.candidates[q].reset(wanted, product);
@@ -287,10 +306,18 @@ void search_block(const SearchModel& model, const Queries& queries, int64_t begi
         std::sort(scratch.work.begin(), scratch.work.end(), [](const Expansion& a, const Expansion& b) {
           return a.parent != b.parent ? a.parent < b.parent : a.query < b.query;
         });
-      for (const Expansion& task : scratch.work)
-        expand(layer, model.post[t], task, queries, begin + task.query, scratch.scale[task.query],
-               last ? model.label_of_leaf : nullptr, allowed ? &allowed.of(task.query)[t] : nullptr, scratch.z.data(),
-               scratch.candidates[task.query]);
+      for (size_t i = 0; i < scratch.work.size(); ++i) {
+        const Expansion& task = scratch.work[i];
+        Asked asked{queries, begin + task.query, scratch.scale[task.query], nullptr, {}};
+        if (i + 1 < scratch.work.size() && !queries.dense) {
+          const Expansion& after = scratch.work[i + 1];
+          asked.next = layer.parent_chunks + after.parent;
+          asked.next_row = query_row(queries, begin + after.query, scratch.scale[after.query]);
+          if (*asked.next == layer.parent_chunks[after.parent + 1]) asked.next = nullptr;  // it has no children
+        }
+        expand(layer, model.post[t], task, asked, last ? model.label_of_leaf : nullptr,
+               allowed ? &allowed.of(task.query)[t] : nullptr, scratch, scratch.candidates[task.query]);
+      }
     }
     for (int64_t q = 0; q < n; ++q) {
       Candidates& candidates = scratch.candidates[q];
@@ -310,6 +337,10 @@ void search_block(const SearchModel& model, const Queries& queries, int64_t begi
 
 }  // namespace
 
+int64_t search_block(int64_t n, int n_threads) {
+  return std::clamp<int64_t>(n / (4 * std::max(n_threads, 1)), kLeastBlock, kLargestBlock);
+}
+
 bool beam_search(const SearchModel& model, const Queries& queries, const std::vector<int64_t>& beams, int64_t k,
                  int n_threads, std::vector<ScratchPtr>& scratch, int32_t* ids, float* scores, const Poll& poll,
                  const TreeFilter* filter) {
@@ -317,7 +348,8 @@ bool beam_search(const SearchModel& model, const Queries& queries, const std::ve
   // Wide beams keep many candidates per query: smaller blocks bound the memory.
   int64_t widest = k;
   for (int64_t beam : beams) widest = std::max(widest, beam);
-  int64_t block = std::clamp<int64_t>((int64_t{1} << 18) / std::max<int64_t>(widest, 1), 1, kQueriesPerBlock);
+  const int64_t room = std::clamp<int64_t>((int64_t{1} << 20) / std::max<int64_t>(widest, 1), 1, kLargestBlock);
+  int64_t block = std::min(room, search_block(queries.n(), n_threads));
   TreeBits shared;
   if (filter) {
     shared.resize(model.layers.size());
@@ -330,7 +362,7 @@ bool beam_search(const SearchModel& model, const Queries& queries, const std::ve
   const bool done = parallel_blocks(
       queries.n(), block, n_threads,
       [&](int64_t begin, int64_t end, int worker) {
-        search_block(model, queries, begin, end, beams, k, filter, &shared, *scratch[worker], ids, scores);
+        search_queries(model, queries, begin, end, beams, k, filter, &shared, *scratch[worker], ids, scores);
       },
       poll);
   for (ScratchPtr& each : scratch) each->bits = {};  // large, and of no use to the next call
@@ -340,13 +372,14 @@ bool beam_search(const SearchModel& model, const Queries& queries, const std::ve
 bool score_layer(const ChunkLayerView& layer, const Queries& queries, int n_threads, float* out, const Poll& poll) {
   auto score = [&](int64_t begin, int64_t end, int) {
     std::vector<double> scale(end - begin);
+    std::vector<Lookup> lookups;
     for (int64_t q = begin; q < end; ++q) scale[q - begin] = query_scale(queries, q);
     for (int64_t chunk = 0; chunk < layer.n_chunks; ++chunk)
       for (int64_t q = begin; q < end; ++q)
-        score_chunk(layer, chunk, queries, q, scale[q - begin],
+        score_chunk(layer, chunk, {queries, q, scale[q - begin], nullptr, {}}, lookups,
                     out + q * layer.n_children + layer.chunk_children[chunk]);
   };
-  return parallel_blocks(queries.n(), kQueriesPerBlock, n_threads, score, poll);
+  return parallel_blocks(queries.n(), search_block(queries.n(), n_threads), n_threads, score, poll);
 }
 
 }  // namespace lt

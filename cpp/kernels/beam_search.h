@@ -57,12 +57,17 @@ struct Queries {
 struct SearchScratch;  // buffers of one worker
 using ScratchPtr = std::shared_ptr<SearchScratch>;
 ScratchPtr make_scratch();
+int64_t entries_read(const SearchScratch& scratch);  // weights that sparse queries added up with it: the work of search
 
 // Writes the k best labels of each query, (n, k), best first, ties to the smaller label. `beams` has one width per
 // layer but the last. Scratch holds one entry per thread and is kept by the caller between calls.
 bool beam_search(const SearchModel& model, const Queries& queries, const std::vector<int64_t>& beams, int64_t k,
                  int n_threads, std::vector<ScratchPtr>& scratch, int32_t* ids, float* scores, const Poll& poll = {},
                  const TreeFilter* filter = nullptr);
+
+// How many of n queries are taken together: four blocks per thread, so that none waits long for the last, and not too
+// small: a block reads every chunk once for all its queries. No answer depends on it.
+int64_t search_block(int64_t n, int n_threads);
 
 // Raw scores of all children of one layer, out: (n, n_children); no beam, no post-processor.
 bool score_layer(const ChunkLayerView& layer, const Queries& queries, int n_threads, float* out, const Poll& poll = {});

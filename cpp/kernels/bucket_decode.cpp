@@ -53,10 +53,17 @@ struct Rounding {
   double sum_low = 0, loss = 0;
   float slack = 0;
 
+  // Values that are no number, or too far apart for one, get the most steps: they are looked at once more.
+  uint8_t step_of(float value, float least) const {
+    const float steps = (value - least) * inverse + 0.9999f;
+    if (!(steps < 256.0f)) return 255;
+    return steps > 0 ? static_cast<uint8_t>(steps) : 0;
+  }
+
   // The least sum of steps that an aggregate of `least` can have.
   uint16_t steps_for(float least) const {
     const double wanted = (least - sum_low) * inverse - loss;
-    return static_cast<uint16_t>(std::clamp(std::floor(wanted), 0.0, 65535.0));
+    return wanted > 0 ? static_cast<uint16_t>(std::min(std::floor(wanted), 65535.0)) : 0;  // NaN: no bound
   }
 };
 
@@ -320,7 +327,7 @@ class Decoder {
         for (size_t lane = 0; lane < width; ++lane) {
           const Rounding& how = w.rounding[lane];
           for (int64_t i = r * B_ + first, end = r * B_ + std::min(first + 64, B_); i < end; ++i)
-            w.steps[i].value[lane] = static_cast<uint8_t>((how.values[i] - how.low[r]) * how.inverse + 0.9999f);
+            w.steps[i].value[lane] = how.step_of(how.values[i], how.low[r]);
         }
     const uint64_t mine = width == 64 ? ~uint64_t{0} : (uint64_t{1} << width) - 1;
     for (int64_t begin = 0; begin < code_.n_labels; begin += kScanBlock) {

@@ -20,6 +20,13 @@ void plan_chunks(int64_t n_parents, const int64_t* child_ptr, ChunkLayer& layer)
   }
 }
 
+void check_entries(int64_t n_entries, int64_t n_children, int64_t most) {
+  if (n_entries > most)
+    throw std::invalid_argument(std::to_string(n_children) + " labels have " + std::to_string(n_entries) +
+                                " weights together, and a search layer holds at most " + std::to_string(most) +
+                                " of so many labels: raise threshold or prune_budget, so that fewer are kept");
+}
+
 void join_chunks(std::vector<Chunk>& chunks, int64_t n_features, ChunkLayer& layer) {
   int64_t n_rows = 0, n_entries = 0;
   for (const Chunk& chunk : chunks) {
@@ -59,7 +66,7 @@ void join_chunks(std::vector<Chunk>& chunks, int64_t n_features, ChunkLayer& lay
 }
 
 void build_layer(const CsrView& weights, const float* bias, int64_t n_parents, const int64_t* child_ptr, int n_threads,
-                 ChunkLayer& layer) {
+                 ChunkLayer& layer, int64_t most_entries) {
   plan_chunks(n_parents, child_ptr, layer);
   layer.bias.assign(bias, bias + weights.n_rows);
   std::vector<Chunk> chunks(layer.chunk_children.size() - 1);
@@ -69,6 +76,7 @@ void build_layer(const CsrView& weights, const float* bias, int64_t n_parents, c
     count.resize(weights.n_cols);
     Chunk& chunk = chunks[c];
     const int64_t first = layer.chunk_children[c], last = layer.chunk_children[c + 1];
+    check_entries(weights.begin(last) - weights.begin(first), last - first, most_entries);
     for (int64_t p = weights.begin(first); p < weights.begin(last); ++p)
       if (count[weights.indices[p]]++ == 0) chunk.features.push_back(weights.indices[p]);
     std::sort(chunk.features.begin(), chunk.features.end());

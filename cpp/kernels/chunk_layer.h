@@ -19,6 +19,7 @@
 namespace lt {
 
 constexpr int64_t kMaxChunk = 4096;
+constexpr int64_t kMostEntries = UINT32_MAX;  // of a chunk: offsets within it have 32 bits
 
 // How weights are held: as floats; as the upper halves of floats; or as whole numbers -127 .. 127 that count steps of
 // their child's `step`.
@@ -71,12 +72,15 @@ struct Chunk {
 // Cuts the children of every parent into chunks: fills parent_chunks and chunk_children.
 void plan_chunks(int64_t n_parents, const int64_t* child_ptr, ChunkLayer& layer);
 
+// Throws std::invalid_argument for a chunk with more entries than `most`.
+void check_entries(int64_t n_entries, int64_t n_children, int64_t most = kMostEntries);
+
 // Joins chunks (in order; each is freed as it is copied) and builds the directories.
 void join_chunks(std::vector<Chunk>& chunks, int64_t n_features, ChunkLayer& layer);
 
 // A layer from weights by child, (n_children, n_features) CSR; `child_ptr` (n_parents + 1) cuts the children.
 void build_layer(const CsrView& weights, const float* bias, int64_t n_parents, const int64_t* child_ptr, int n_threads,
-                 ChunkLayer& layer);
+                 ChunkLayer& layer, int64_t most_entries = kMostEntries);
 
 // The other way round: weights by child, as CSR arrays, from a layer that has been checked and holds floats.
 struct ChildWeights {

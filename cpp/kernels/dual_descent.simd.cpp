@@ -54,22 +54,22 @@ void recall(const LaneRows& rows, const LaneTargets& targets, const SolverParams
     if (!targets.known[i]) continue;
     RowTarget target = row_target(targets, i);
     if (targets.slot[i] >= 0) {
-      const i32x16 was_negative = load(targets.flipped + targets.slot[i] * int64_t{kLanes}) != zero;
+      const i32x16 was_negative = load(targets.flipped + targets.slot[i] * int64_t{kLanes}) != 0.0f;
       const f32x16 cost = load(targets.negative_cost);
-      target.sign = was_negative ? splat(-1) : target.sign;
-      target.cost = was_negative ? (targets.row_weight ? cost * targets.row_weight[i] : cost) : target.cost;
+      target.sign = select(was_negative, splat(-1), target.sign);
+      target.cost = select(was_negative, targets.row_weight ? cost * targets.row_weight[i] : cost, target.cost);
     }
     const f32x16 z = dot<kLanes>(rows, i, weights, load(bias_weights) * params.bias);
     const f32x16 slack = one - target.sign * z;
     const f32x16 found = squared ? 2.0f * target.cost * slack : target.cost;
-    store(alpha + i * kLanes, slack > zero ? found : zero);
+    store(alpha + i * kLanes, select(slack > 0.0f, found, zero));
   }
   for (int64_t i = 0; i < rows.n_rows; ++i) {
     if (!targets.known[i] || targets.slot[i] < 0) continue;
-    const i32x16 was_negative = load(targets.flipped + targets.slot[i] * int64_t{kLanes}) != zero;
+    const i32x16 was_negative = load(targets.flipped + targets.slot[i] * int64_t{kLanes}) != 0.0f;
     const f32x16 a = load(alpha + i * kLanes);
-    const f32x16 back = was_negative ? a : zero;
-    if (!any(back != zero)) continue;
+    const f32x16 back = select(was_negative, a, zero);
+    if (!any(back != 0.0f)) continue;
     store(alpha + i * kLanes, a - back);
     axpy<kLanes>(rows, i, back, weights);
     store(bias_weights, load(bias_weights) + back * params.bias);
@@ -89,16 +89,15 @@ void solve_dual(const LaneRows& rows, const LaneTargets& targets, const SolverPa
   const bool squared = params.loss == Loss::squared_hinge;
   const f32x16 zero = {}, one = splat(1), tolerance = splat(params.tolerance);
   const f32x16 negligible = splat(0.05f * params.tolerance);
-  const f32x16 plain_sign = splat(-1);
-  f32x16 plain_cost;
-  i32x16 absent;  // lanes beyond the last label of the block
+  const f32x16 plain_sign = splat(-1), plain_cost = load(targets.negative_cost);
+  LaneArray<int32_t> beyond;
   for (int lane = 0; lane < kLanes; ++lane) {
-    plain_cost[lane] = targets.negative_cost[lane];
-    absent[lane] = lane < targets.n_lanes ? 0 : -1;
+    beyond[lane] = lane < targets.n_lanes ? 0 : -1;
     status->iterations[lane] = 0;
     status->violation[lane] = 0;
     status->converged[lane] = lane >= targets.n_lanes;
   }
+  const i32x16 absent = load(beyond);  // lanes after the last label of the block
   float* bias_weights = weights + rows.n_features * int64_t{kLanes};
   const float bias = params.bias;
   if (targets.known) recall(rows, targets, params, weights, scratch.alpha);
@@ -133,35 +132,38 @@ void solve_dual(const LaneRows& rows, const LaneTargets& targets, const SolverPa
         sign = load(targets.sign + slot * int64_t{kLanes});
         cost = load(targets.cost + slot * int64_t{kLanes});
       } else if (targets.row_weight) {
-        cost *= targets.row_weight[i];
+        cost = cost * targets.row_weight[i];
       }
       // A row of weight zero gets an enormous diagonal: its dual variable, and with it its influence, stays at nothing.
       const f32x16 diagonal = squared ? min(0.5f / cost, splat(1e30f)) : zero;
       const f32x16 upper = squared ? splat(inf) : cost;
       const f32x16 gradient = sign * z - one + a * diagonal;
-      const i32x16 at_zero = a <= zero, at_upper = a >= upper;
+      const i32x16 at_zero = a <= 0.0f, at_upper = a >= upper;
       const i32x16 idle = (at_zero & (gradient > -negligible)) | (at_upper & (gradient < negligible)) | frozen;
       if (all(idle)) continue;
       order[n_kept++] = static_cast<int32_t>(i);
-      f32x16 projected = idle ? zero : gradient;
+      f32x16 projected = select(idle, zero, gradient);
       largest = max(largest, projected);
       smallest = min(smallest, projected);
-      projected = (projected > negligible) | (projected < -negligible) ? projected : zero;
+      projected = select((projected > negligible) | (projected < -negligible), projected, zero);
       const f32x16 moved = min(max(a - projected / (rows.sq_norms[i] + bias * bias + diagonal), zero), upper);
       const f32x16 step = (moved - a) * sign;
-      if (any(step != zero)) {
+      if (any(step != 0.0f)) {
         store(scratch.alpha + i * kLanes, moved);
         axpy<kLanes>(rows, i, step, weights);
         store(bias_weights, load(bias_weights) + step * bias);
       }
     }
     n_awake = n_kept;
-    const f32x16 violation = largest > smallest ? largest - smallest : zero;
+    const f32x16 violation = select(largest > smallest, largest - smallest, zero);
     const i32x16 settled = (violation <= tolerance) | frozen;
+    LaneArray<int32_t> asleep;
+    store(asleep.at, frozen);
+    const LaneArray<float> spread = lanes_of(violation);
     for (int lane = 0; lane < targets.n_lanes; ++lane) {
-      if (!frozen[lane]) {
+      if (!asleep[lane]) {
         status->iterations[lane] = pass + 1;
-        status->violation[lane] = violation[lane];
+        status->violation[lane] = spread[lane];
       }
     }
     if (all(settled)) {
@@ -183,11 +185,11 @@ void harvest(float* weights, int64_t n_rows, int n_lanes, const float* cutoff, v
   const f32x16 zero = {}, limit = load(cutoff);
   for (int64_t f = 0; f < n_rows; ++f) {
     const f32x16 w = load(weights + f * kLanes);
-    const i32x16 used = w != zero;
+    const i32x16 used = w != 0.0f;
     if (!any(used)) continue;
-    if (any(used & ((w >= limit) | (w <= -limit))))
-      for (int lane = 0; lane < n_lanes; ++lane)
-        if (w[lane] != 0 && (w[lane] >= cutoff[lane] || w[lane] <= -cutoff[lane])) keep(context, f, lane, w[lane]);
+    const uint32_t kept = bits(used & ((w >= limit) | (w <= -limit)));
+    for (int lane = 0; kept >> lane && lane < n_lanes; ++lane)
+      if (kept >> lane & 1) keep(context, f, lane, weights[f * kLanes + lane]);
     store(weights + f * kLanes, zero);
   }
 }

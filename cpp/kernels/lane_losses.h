@@ -14,36 +14,43 @@ struct SquaredHinge {                    // max(0, 1 - y z)^2
   static constexpr bool kSleeps = true;  // a row beyond the margin has no slope and no curvature
 
   explicit SquaredHinge(const SolverParams&) {}
-  f32x16 change(f32x16 z, f32x16 moved, f32x16 y) const {  // value(moved) - value(z), without cancellation
+  LT_INLINE f32x16 change(const f32x16& z, const f32x16& moved,
+                          const f32x16& y) const {  // value(moved) - value(z), without cancellation
     const f32x16 a = max(1.0f - y * z, f32x16{}), b = max(1.0f - y * moved, f32x16{});
     return (b - a) * (b + a);
   }
-  f32x16 value(f32x16 z, f32x16 y) const {
+  LT_INLINE f32x16 value(const f32x16& z, const f32x16& y) const {
     const f32x16 a = max(1.0f - y * z, f32x16{});
     return a * a;
   }
-  f32x16 slope(f32x16 z, f32x16 y) const { return -2.0f * y * max(1.0f - y * z, f32x16{}); }
-  f32x16 curvature(f32x16 z, f32x16 y) const { return y * z < 1.0f ? splat(2) : f32x16{}; }
+  LT_INLINE f32x16 slope(const f32x16& z, const f32x16& y) const { return -2.0f * y * max(1.0f - y * z, f32x16{}); }
+  LT_INLINE f32x16 curvature(const f32x16& z, const f32x16& y) const {
+    return select(y * z < 1.0f, splat(2), f32x16{});
+  }
 };
 
 struct Hinge {  // max(0, 1 - y z): not smooth, so the primal solver has no use for more than its value
   explicit Hinge(const SolverParams&) {}
-  f32x16 value(f32x16 z, f32x16 y) const { return max(1.0f - y * z, f32x16{}); }
+  LT_INLINE f32x16 value(const f32x16& z, const f32x16& y) const { return max(1.0f - y * z, f32x16{}); }
 };
 
 struct HuberHinge {  // with m = 1 - y z and width h: 0 for m <= 0, m^2 / 2h up to m = h, m - h / 2 from there
   static constexpr bool kSleeps = true;
 
   explicit HuberHinge(const SolverParams& params) : width(splat(params.smoothing)) {}
-  f32x16 value(f32x16 z, f32x16 y) const {
+  LT_INLINE f32x16 value(const f32x16& z, const f32x16& y) const {
     const f32x16 m = max(1.0f - y * z, f32x16{}), inside = min(m, width);
     return inside * inside / (2.0f * width) + (m - inside);
   }
-  f32x16 change(f32x16 z, f32x16 moved, f32x16 y) const { return value(moved, y) - value(z, y); }
-  f32x16 slope(f32x16 z, f32x16 y) const { return -y * min(max(1.0f - y * z, f32x16{}) / width, splat(1)); }
-  f32x16 curvature(f32x16 z, f32x16 y) const {
+  LT_INLINE f32x16 change(const f32x16& z, const f32x16& moved, const f32x16& y) const {
+    return value(moved, y) - value(z, y);
+  }
+  LT_INLINE f32x16 slope(const f32x16& z, const f32x16& y) const {
+    return -y * min(max(1.0f - y * z, f32x16{}) / width, splat(1));
+  }
+  LT_INLINE f32x16 curvature(const f32x16& z, const f32x16& y) const {
     const f32x16 m = 1.0f - y * z;
-    return m > f32x16{} ? 1.0f / max(m, width) : f32x16{};
+    return select(m > 0.0f, 1.0f / max(m, width), f32x16{});
   }
   f32x16 width;
 };
@@ -52,15 +59,17 @@ struct Logistic {  // (1 + y) / 2 log(1 + e^-z) + (1 - y) / 2 log(1 + e^z): conv
   static constexpr bool kSleeps = false;
 
   explicit Logistic(const SolverParams&) {}
-  f32x16 value(f32x16 z, f32x16 y) const {
+  LT_INLINE f32x16 value(const f32x16& z, const f32x16& y) const {
     return max(z, f32x16{}) + log_one_plus(exp_negative(abs(z))) - 0.5f * (1.0f + y) * z;
   }
-  f32x16 change(f32x16 z, f32x16 moved, f32x16 y) const { return value(moved, y) - value(z, y); }
-  f32x16 slope(f32x16 z, f32x16 y) const {
-    const f32x16 e = exp_negative(abs(z));
-    return (z > f32x16{} ? splat(1) : e) / (1.0f + e) - 0.5f * (1.0f + y);
+  LT_INLINE f32x16 change(const f32x16& z, const f32x16& moved, const f32x16& y) const {
+    return value(moved, y) - value(z, y);
   }
-  f32x16 curvature(f32x16 z, f32x16) const {
+  LT_INLINE f32x16 slope(const f32x16& z, const f32x16& y) const {
+    const f32x16 e = exp_negative(abs(z));
+    return select(z > 0.0f, splat(1), e) / (1.0f + e) - 0.5f * (1.0f + y);
+  }
+  LT_INLINE f32x16 curvature(const f32x16& z, const f32x16&) const {
     const f32x16 e = exp_negative(abs(z));
     return e / ((1.0f + e) * (1.0f + e));
   }
@@ -71,14 +80,16 @@ struct Logistic {  // (1 + y) / 2 log(1 + e^-z) + (1 - y) / 2 log(1 + e^z): conv
 struct Penalty {
   float l2 = 0, l1 = 0, width = 1;
 
-  f32x16 value(f32x16 w) const { return 0.5f * l2 * w * w + l1 * huber(w); }
-  f32x16 change(f32x16 w, f32x16 moved) const {  // value(moved) - value(w)
+  LT_INLINE f32x16 value(const f32x16& w) const { return 0.5f * l2 * w * w + l1 * huber(w); }
+  LT_INLINE f32x16 change(const f32x16& w, const f32x16& moved) const {  // value(moved) - value(w)
     const f32x16 square = 0.5f * l2 * (moved - w) * (moved + w);
     return l1 == 0 ? square : square + l1 * (huber(moved) - huber(w));
   }
-  f32x16 curvature(f32x16 w) const { return l1 == 0 ? splat(l2) : l2 + l1 / max(abs(w), splat(width)); }
-  f32x16 slope(f32x16 w) const { return curvature(w) * w; }
-  f32x16 huber(f32x16 w) const {
+  LT_INLINE f32x16 curvature(const f32x16& w) const {
+    return l1 == 0 ? splat(l2) : l2 + l1 / max(abs(w), splat(width));
+  }
+  LT_INLINE f32x16 slope(const f32x16& w) const { return curvature(w) * w; }
+  LT_INLINE f32x16 huber(const f32x16& w) const {
     const f32x16 a = abs(w), inside = min(a, splat(width));
     return inside * inside / (2.0f * width) + (a - inside);
   }

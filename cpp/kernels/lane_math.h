@@ -11,34 +11,48 @@ namespace lt::LT_ISA {
 // time.
 class LaneSum {
  public:
-  void add(f32x16 term) {
+  LT_INLINE void add(const f32x16& term) {
     run_ += term;
     if (++length_ == 64) flush();
   }
-  double operator[](int lane) const { return total_[lane] + run_[lane]; }
+  LT_INLINE LaneArray<double> totals() const {
+    LaneArray<double> out = total_;
+    const LaneArray<float> run = lanes_of(run_);
+    for (int lane = 0; lane < kLanes; ++lane) out[lane] += run[lane];
+    return out;
+  }
 
  private:
-  void flush() {
-    for (int lane = 0; lane < kLanes; ++lane) total_[lane] += run_[lane];
+  LT_INLINE void flush() {
+    total_ = totals();
     run_ = f32x16{};
     length_ = 0;
   }
 
   f32x16 run_ = {};
-  double total_[kLanes] = {};
+  LaneArray<double> total_ = {};
   int length_ = 0;
 };
 
-static inline f32x16 abs(f32x16 x) { return max(x, -x); }
+static LT_INLINE f32x16 abs(const f32x16& x) { return max(x, -x); }
 
-static inline f32x16 to_lanes(const double* x) {
-  f32x16 out;
+static LT_INLINE f32x16 to_lanes(const LaneArray<double>& x) {
+  LaneArray<float> out;
   for (int lane = 0; lane < kLanes; ++lane) out[lane] = static_cast<float>(x[lane]);
-  return out;
+  return load(out);
+}
+
+// 2^n for whole n from -126 to 127.
+static LT_INLINE f32xN power_of_two(f32xN n) {
+  return reinterpret_cast<f32xN>((__builtin_convertvector(n, i32xN) + 127) << 23);
+}
+template <class V>
+static LT_INLINE Two<V> power_of_two(const Two<V>& n) {
+  return {power_of_two(n.lo), power_of_two(n.hi)};
 }
 
 // exp(-x) for x >= 0, to about one unit in the last place; values below 1e-37 become that.
-static inline f32x16 exp_negative(f32x16 x) {
+static LT_INLINE f32x16 exp_negative(const f32x16& x) {
   const f32x16 y = -min(x, splat(85.0f));
   const f32x16 shift = splat(12582912.0f);  // 1.5 * 2^23: adding it rounds to the nearest integer
   const f32x16 n = (y * 1.44269504088896341f + shift) - shift;
@@ -51,12 +65,11 @@ static inline f32x16 exp_negative(f32x16 x) {
   p = p * r + 1.6666665459e-1f;
   p = p * r + 5.0000001201e-1f;
   p = p * (r * r) + r + 1.0f;
-  const i32x16 exponent = (__builtin_convertvector(n, i32x16) + 127) << 23;
-  return p * reinterpret_cast<f32x16>(exponent);
+  return p * power_of_two(n);
 }
 
 // log(1 + x) for 0 <= x <= 1, as 2 atanh(x / (2 + x)): no cancellation for small x.
-static inline f32x16 log_one_plus(f32x16 x) {
+static LT_INLINE f32x16 log_one_plus(const f32x16& x) {
   const f32x16 t = x / (x + 2.0f), u = t * t;
   f32x16 p = splat(1.0f / 15);
   p = p * u + 1.0f / 13;

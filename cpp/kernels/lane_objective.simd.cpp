@@ -6,15 +6,16 @@ namespace lt::LT_ISA {
 
 namespace {
 
-f32x16 kept(const float* weights, f32x16 cutoff) {
+LT_INLINE f32x16 kept(const float* weights, const f32x16& cutoff) {
   const f32x16 w = load(weights);
-  return abs(w) >= cutoff ? w : f32x16{};
+  return select(abs(w) >= cutoff, w, f32x16{});
 }
 
 template <class L>
 void add_loss(const L& loss, const LaneRows& rows, const LaneTargets& targets, const SolverParams& params,
-              const float* weights, f32x16 cutoff, double* objective) {
+              const float* weights, const f32x16& limit, double* objective) {
   LaneSum sum;
+  const f32x16 cutoff = limit;  // a copy: the argument lies in memory
   const f32x16 bias = kept(weights + rows.n_features * kLanes, cutoff) * params.bias;
   for (int64_t i = 0; i < rows.n_rows; ++i) {
     f32x16 z = bias;
@@ -23,7 +24,8 @@ void add_loss(const L& loss, const LaneRows& rows, const LaneTargets& targets, c
     const RowTarget target = row_target(targets, i);
     sum.add(target.cost * loss.value(z, target.sign));
   }
-  for (int lane = 0; lane < kLanes; ++lane) objective[lane] += sum[lane];
+  const LaneArray<double> total = sum.totals();
+  for (int lane = 0; lane < kLanes; ++lane) objective[lane] += total[lane];
 }
 
 }  // namespace
@@ -35,7 +37,8 @@ void lane_objective(const LaneRows& rows, const LaneTargets& targets, const Solv
   LaneSum sum;
   for (int64_t f = 0; f < rows.n_features + params.regularize_bias; ++f)
     sum.add(penalty.value(kept(weights + f * kLanes, limit)));
-  for (int lane = 0; lane < kLanes; ++lane) objective[lane] = sum[lane];
+  const LaneArray<double> total = sum.totals();
+  for (int lane = 0; lane < kLanes; ++lane) objective[lane] = total[lane];
   switch (params.loss) {
     case Loss::squared_hinge:
       return add_loss(SquaredHinge(params), rows, targets, params, weights, limit, objective);

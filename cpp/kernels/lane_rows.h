@@ -7,13 +7,24 @@
 
 namespace lt::LT_ISA {
 
+static_assert(kLanes == kBlockLabels);
+
 // start + sum_f x_if table[f]
 template <int kStride>
-static inline f32x16 dot(const LaneRows& rows, int64_t i, const float* table, f32x16 start) {
+static LT_INLINE f32x16 dot(const LaneRows& rows, int64_t i, const float* table, const f32x16& start) {
   const int32_t* f = rows.indices;
   const float* x = rows.values;
   int64_t p = rows.indptr[i];
   const int64_t end = rows.indptr[i + 1];
+#if defined(__SSE2__) && !defined(__AVX2__)  // 16 registers: two sums of four leave room for the products
+  f32x16 z0 = start, z1 = {};
+  for (; p + 2 <= end; p += 2) {
+    z0 += load(table + f[p] * int64_t{kStride}) * x[p];
+    z1 += load(table + f[p + 1] * int64_t{kStride}) * x[p + 1];
+  }
+  if (p < end) z0 += load(table + f[p] * int64_t{kStride}) * x[p];
+  return z0 + z1;
+#else
   f32x16 z0 = start, z1 = {}, z2 = {}, z3 = {};
   for (; p + 4 <= end; p += 4) {
     z0 += load(table + f[p] * int64_t{kStride}) * x[p];
@@ -23,11 +34,12 @@ static inline f32x16 dot(const LaneRows& rows, int64_t i, const float* table, f3
   }
   for (; p < end; ++p) z0 += load(table + f[p] * int64_t{kStride}) * x[p];
   return (z0 + z1) + (z2 + z3);
+#endif
 }
 
 // table[f] += x_if step
 template <int kStride>
-static inline void axpy(const LaneRows& rows, int64_t i, f32x16 step, float* table) {
+static LT_INLINE void axpy(const LaneRows& rows, int64_t i, const f32x16& step, float* table) {
   for (int64_t p = rows.indptr[i]; p < rows.indptr[i + 1]; ++p) {
     float* t = table + rows.indices[p] * int64_t{kStride};
     store(t, load(t) + step * rows.values[p]);
@@ -59,7 +71,7 @@ struct RowTarget {
   f32x16 sign, cost;
 };
 
-static inline RowTarget row_target(const LaneTargets& targets, int64_t i) {
+static LT_INLINE RowTarget row_target(const LaneTargets& targets, int64_t i) {
   const int64_t slot = targets.slot[i];
   if (slot >= 0) return {load(targets.sign + slot * kLanes), load(targets.cost + slot * kLanes)};
   const f32x16 cost = load(targets.negative_cost);

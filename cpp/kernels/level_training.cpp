@@ -180,7 +180,11 @@ void solve_block(const LevelData& data, const LevelParams& params, int64_t paren
 }
 
 // Merges the blocks of one chunk: features by original id, children ascending within a feature.
-void build_chunk(const NodeRows& node, std::vector<BlockWeights>::iterator blocks, int64_t n_blocks, Chunk& chunk) {
+void build_chunk(const NodeRows& node, std::vector<BlockWeights>::iterator blocks, int64_t n_blocks, int64_t n_children,
+                 int64_t most_entries, Chunk& chunk) {
+  int64_t n_entries = 0;
+  for (int64_t b = 0; b < n_blocks; ++b) n_entries += static_cast<int64_t>(blocks[b].feature.size());
+  check_entries(n_entries, n_children, most_entries);
   std::vector<uint32_t> count(node.original.size(), 0);
   for (int64_t b = 0; b < n_blocks; ++b)
     for (int32_t f : blocks[b].feature) ++count[f];
@@ -218,16 +222,55 @@ struct Block {
   int n_lanes;
 };
 
+// Lists of row numbers, one after the other.
+void check_lists(const int64_t* offsets, int64_t n_lists, const int32_t* rows, int64_t n_rows, const char* what) {
+  for (int64_t list = 0; list < n_lists; ++list)
+    if (!ascends(rows + offsets[list], offsets[list + 1] - offsets[list], n_rows))
+      throw std::invalid_argument(std::string(what) + " " + std::to_string(list) +
+                                  " must ascend without repetition from 0 on, below " + std::to_string(n_rows));
+}
+
 }  // namespace
+
+void check_level(const LevelData& data, int64_t n_parent_rows, int64_t n_positives) {
+  check_offsets(data.parent_ptr, data.n_parents, n_parent_rows, "offsets of parents' rows");
+  check_offsets(data.child_ptr, data.n_parents, data.child_ptr[data.n_parents], "offsets of parents' children");
+  const int64_t n_children = data.child_ptr[data.n_parents];
+  check_offsets(data.positive_ptr, n_children, n_positives, "offsets of children's positives");
+  check_lists(data.parent_ptr, data.n_parents, data.parent_rows, data.X.n_rows, "rows of parent");
+  check_lists(data.positive_ptr, n_children, data.positive_rows, data.X.n_rows, "positives of child");
+}
+
+int64_t worker_bytes(int64_t n_rows, int64_t nnz, int64_t n_cols, bool dual) {
+  const LaneKernels& kernels = LT_DISPATCH(lane_kernels);
+  LaneRows rows;
+  rows.n_rows = n_rows;
+  rows.n_features = std::min(nnz, n_cols);
+  const int64_t line = kBlockLabels * 4;
+  const int64_t solver = dual ? kernels.dual_scratch(rows) : kernels.newton_scratch(rows);
+  const int64_t targets = n_rows * (2 * line + 4);           // if every row is positive for some label
+  const int64_t gather = n_cols * 8 + rows.n_features * 16;  // the entries themselves belong to the batch
+  return solver + targets + gather + (rows.n_features + 1) * line;
+}
 
 bool train_level(const LevelData& data, const LevelParams& params, int n_threads, ChunkLayer& layer,
                  LevelReport& report, const Poll& poll) {
+  std::vector<int64_t> parent_nnz(data.n_parents, 0);
+  int64_t largest = 1;
+  for (int64_t parent = 0; parent < data.n_parents; ++parent) {
+    for (int64_t r = data.parent_ptr[parent]; r < data.parent_ptr[parent + 1]; ++r)
+      parent_nnz[parent] += data.X.row_nnz(data.parent_rows[r]);
+    largest = std::max(largest, worker_bytes(data.parent_ptr[parent + 1] - data.parent_ptr[parent], parent_nnz[parent],
+                                             data.X.n_cols, params.dual));
+  }
+  n_threads = static_cast<int>(std::clamp<int64_t>(params.scratch_bytes / largest, 1, std::max(n_threads, 1)));
+  report.threads = n_threads;
   plan_chunks(data.n_parents, data.child_ptr, layer);
   const int64_t n_children = data.child_ptr[data.n_parents];
   const int64_t n_chunks = static_cast<int64_t>(layer.chunk_children.size()) - 1;
   layer.bias.assign(n_children, 0.0f);
   std::vector<Chunk> chunks(n_chunks);
-  std::vector<Worker> workers(std::max(n_threads, 1));
+  std::vector<Worker> workers(n_threads);
   std::atomic<int64_t> unconverged{0}, iterations{0}, copies{0};
   int64_t children_done = 0;
   const NumaNodes numa = numa_nodes(n_threads);
@@ -237,10 +280,8 @@ bool train_level(const LevelData& data, const LevelParams& params, int n_threads
   for (int64_t batch_begin = 0; batch_begin < data.n_parents;) {
     int64_t batch_end = batch_begin, bytes = 0;
     while (batch_end < data.n_parents) {
-      int64_t node_nnz = 0;
-      for (int64_t r = data.parent_ptr[batch_end]; r < data.parent_ptr[batch_end + 1]; ++r)
-        node_nnz += data.X.row_nnz(data.parent_rows[r]);
-      const int64_t node_bytes = gathered_bytes(data.parent_ptr[batch_end + 1] - data.parent_ptr[batch_end], node_nnz);
+      const int64_t node_bytes =
+          gathered_bytes(data.parent_ptr[batch_end + 1] - data.parent_ptr[batch_end], parent_nnz[batch_end]);
       if (batch_end > batch_begin && bytes + node_bytes > batch_bytes) break;
       bytes += node_bytes;
       ++batch_end;
@@ -299,8 +340,10 @@ bool train_level(const LevelData& data, const LevelParams& params, int n_threads
     if (!parallel_for(
             last_chunk - first_chunk, n_threads,
             [&](int64_t t, int) {
+              const int64_t c = first_chunk + t;
               build_chunk(batch.rows(chunk_parent[t] - batch_begin), solved.begin() + chunk_blocks[t],
-                          chunk_blocks[t + 1] - chunk_blocks[t], chunks[first_chunk + t]);
+                          chunk_blocks[t + 1] - chunk_blocks[t], layer.chunk_children[c + 1] - layer.chunk_children[c],
+                          params.most_entries, chunks[c]);
             },
             poll))
       return false;

@@ -49,6 +49,10 @@ struct LevelParams {
   uint64_t seed = 0;
   int64_t first_child = 0;  // number of child 0 in the whole level, when only a part of it is trained
   int64_t batch_bytes = int64_t{1} << 30;
+  // What the threads may take beside the batch: as many are started as the largest parent leaves room for, one at
+  // least.
+  int64_t scratch_bytes = INT64_MAX;
+  int64_t most_entries = kMostEntries;  // of a chunk; more are refused
   // Where the rows of a parent go that are more than a batch: memory that the caller lends, say of a mapped file. Too
   // small or null: they go to memory of the kernel's own.
   char* room = nullptr;  // aligned to 4 bytes
@@ -58,11 +62,19 @@ struct LevelParams {
 // Bytes that gathered rows take in a batch, or in the room above: the entries twice, while they are brought into order.
 inline int64_t gathered_bytes(int64_t n_rows, int64_t nnz) { return 16 * nnz + 16 * n_rows; }
 
+// Bytes that a thread takes at most while it gathers and solves for a parent with so many rows and entries in them.
+int64_t worker_bytes(int64_t n_rows, int64_t nnz, int64_t n_cols, bool dual);
+
 struct LevelReport {
+  int threads = 0;          // started
   int64_t unconverged = 0;  // children that hit max_iter
   int64_t iterations = 0;   // summed over children
   int64_t copies = 0;       // of the rows of a parent, for another NUMA node
 };
+
+// Throws std::invalid_argument unless the rows of parents and of positives ascend, within X, and ranges fit together.
+// Columns of X are checked by train_level, row by row as it gathers them.
+void check_level(const LevelData& data, int64_t n_parent_rows, int64_t n_positives);
 
 // Returns false if poll asked to stop (the layer is then unusable).
 bool train_level(const LevelData& data, const LevelParams& params, int n_threads, ChunkLayer& layer,

@@ -41,11 +41,11 @@ class Newton {
     }
     start_point(s_, n_positive);
     first_scores();
-    for (int32_t iteration = 0; any(s_.live); ++iteration) {
-      const LaneSum gradient_sq = direction_.begin();
+    for (int32_t iteration = 0; any(load(s_.live)); ++iteration) {
+      const LaneArray<double> gradient_sq = direction_.begin();
       for (int lane = 0; lane < kLanes; ++lane)
         if (s_.live[lane]) judge_gradient(lane, __builtin_sqrt(gradient_sq[lane]));
-      if (iteration == s_.params.max_iter || !any(s_.live)) return;
+      if (iteration == s_.params.max_iter || !any(load(s_.live))) return;
       direction_.solve();
       list_moving_features();
       score_changes(iteration % kRefresh == kRefresh - 1);
@@ -58,34 +58,36 @@ class Newton {
   // means that hardly differ are separated by enormous weights only.
   void first_scores() {
     const LaneRows& rows = s_.rows;
-    LaneSum loss, penalty, at_zero;
+    LaneSum loss_sum, penalty_sum, zero_sum;
     const f32x16 bias_start = load(s_.weights + s_.bias_at() * kLanes) * s_.params.bias;
     for (int64_t i = 0; i < rows.n_rows; ++i) {
       if (i + 1 < rows.n_rows) prefetch_table<kLanes>(rows, i + 1, s_.weights);
       const f32x16 z = dot<kLanes>(rows, i, s_.weights, bias_start);
       const RowTarget target = row_target(s_.targets, i);
       store(s_.scores + i * kLanes, z);
-      loss.add(target.cost * loss_.value(z, target.sign));
-      at_zero.add(target.cost * loss_.value(f32x16{}, target.sign));
+      loss_sum.add(target.cost * loss_.value(z, target.sign));
+      zero_sum.add(target.cost * loss_.value(f32x16{}, target.sign));
       s_.awake[i] = static_cast<int32_t>(i);
       s_.asleep[i] = 0;
     }
     s_.n_awake = rows.n_rows;
     for (int64_t f = 0; f <= rows.n_features; ++f) {
       const f32x16 w = load(s_.weights + f * kLanes);
-      s_.supported[f] = any(w != f32x16{});
+      s_.supported[f] = any(w != 0.0f);
       store(s_.step + f * kLanes, f32x16{});
-      if (s_.supported[f]) penalty.add(s_.penalty_of(f).value(w));
+      if (s_.supported[f]) penalty_sum.add(s_.penalty_of(f).value(w));
     }
-    i32x16 worse = {};
+    const LaneArray<double> loss = loss_sum.totals(), penalty = penalty_sum.totals(), at_zero = zero_sum.totals();
+    LaneArray<int32_t> worse = {};
     for (int lane = 0; lane < kLanes; ++lane) {
       s_.objective[lane] = loss[lane] + penalty[lane];
       if (s_.objective[lane] <= at_zero[lane] || s_.params.max_iter == 0) continue;
       s_.objective[lane] = at_zero[lane];
       worse[lane] = -1;
     }
-    if (!any(worse)) return;
-    auto reset = [worse](float* p) { store(p, worse ? f32x16{} : load(p)); };
+    const i32x16 resets = load(worse);
+    if (!any(resets)) return;
+    auto reset = [&resets](float* p) { store(p, select(resets, f32x16{}, load(p))); };
     for (int64_t f = 0; f <= rows.n_features; ++f) reset(s_.weights + f * kLanes);
     for (int64_t i = 0; i < rows.n_rows; ++i) reset(s_.scores + i * kLanes);
   }
@@ -108,15 +110,17 @@ class Newton {
 
   void list_moving_features() {
     s_.n_moving_features = 0;
-    ws_ = ss_ = LaneSum();
+    LaneSum ws, ss;
     for (int64_t f = 0; f < s_.bias_at(); ++f) {
       if (!s_.supported[f]) continue;
       s_.moving_features[s_.n_moving_features++] = static_cast<int32_t>(f);
       const f32x16 step = load(s_.step + f * kLanes);
-      ws_.add(load(s_.weights + f * kLanes) * step);
-      ss_.add(step * step);
+      ws.add(load(s_.weights + f * kLanes) * step);
+      ss.add(step * step);
     }
     s_.moving_features[s_.n_moving_features++] = static_cast<int32_t>(s_.bias_at());
+    ws_ = ws.totals();
+    ss_ = ss.totals();
   }
 
   // Change of the score of every row that could be touched by a step of length up to 1. A row that is negative in every
@@ -128,7 +132,9 @@ class Newton {
     const int64_t bias_at = s_.bias_at() * kLanes;
     const f32x16 bias_weight = load(s_.weights + bias_at) * s_.params.bias;
     bias_step_ = load(s_.step + bias_at) * s_.params.bias;
-    for (int lane = 0; lane < kLanes; ++lane) step_norm_[lane] = static_cast<float>(__builtin_sqrt(ss_[lane]) * 1.0001);
+    LaneArray<double> norm;
+    for (int lane = 0; lane < kLanes; ++lane) norm[lane] = __builtin_sqrt(ss_[lane]) * 1.0001;
+    step_norm_ = to_lanes(norm);
     s_.n_awake = 0;
     for (int64_t i = 0; i < rows.n_rows; ++i) {
       if (L::kSleeps && s_.targets.slot[i] < 0 && sleeps_on(i)) continue;
@@ -145,24 +151,26 @@ class Newton {
     const float norm = __builtin_sqrtf(s_.rows.sq_norms[i]);
     const f32x16 since = norm * reach_ + drift_, stored = load(score), now = s_.asleep[i] ? stored + since : stored;
     const f32x16 highest = now + max(norm * step_norm_ + bias_step_, f32x16{});
-    if (!all((highest < -1.0001f) | ~s_.live)) return false;
+    if (!all((highest < -1.0001f) | ~load(s_.live))) return false;
     if (!s_.asleep[i]) store(score, stored - since);
     s_.asleep[i] = 1;
     return true;
   }
 
   // Penalty at w + t s less penalty at w, and its slope in t at both ends.
-  void penalty_change(f32x16 t, double* change, double* slope, double* start_slope) const {
+  void penalty_change(const LaneArray<float>& lengths, double* change, double* slope, double* start_slope) const {
     if (s_.penalty.l1 != 0) {
-      LaneSum value, end, start;
+      const f32x16 t = load(lengths);
+      LaneSum value_sum, end_sum, start_sum;
       for (int64_t k = 0; k < s_.n_moving_features; ++k) {
         const int64_t f = s_.moving_features[k];
         const f32x16 w = load(s_.weights + f * kLanes), step = load(s_.step + f * kLanes), moved = w + t * step;
         const Penalty& penalty = s_.penalty_of(f);
-        value.add(penalty.change(w, moved));
-        end.add(penalty.slope(moved) * step);
-        start.add(penalty.slope(w) * step);
+        value_sum.add(penalty.change(w, moved));
+        end_sum.add(penalty.slope(moved) * step);
+        start_sum.add(penalty.slope(w) * step);
       }
+      const LaneArray<double> value = value_sum.totals(), end = end_sum.totals(), start = start_sum.totals();
       for (int lane = 0; lane < kLanes; ++lane) {
         change[lane] = value[lane];
         slope[lane] = end[lane];
@@ -172,7 +180,7 @@ class Newton {
     }
     const int64_t bias_at = s_.bias_at() * kLanes;
     for (int lane = 0; lane < kLanes; ++lane) {
-      const double w = s_.weights[bias_at + lane], step = s_.step[bias_at + lane], length = t[lane];
+      const double w = s_.weights[bias_at + lane], step = s_.step[bias_at + lane], length = lengths[lane];
       const double ws = s_.penalty.l2 * ws_[lane] + s_.bias_penalty.l2 * w * step;
       const double ss = s_.penalty.l2 * ss_[lane] + s_.bias_penalty.l2 * step * step;
       change[lane] = length * ws + 0.5 * length * length * ss;
@@ -183,20 +191,23 @@ class Newton {
 
   // Step length per lane; 0 for lanes that are done, or have nowhere to go.
   f32x16 line_search() {
-    i32x16 pending = s_.live;
-    f32x16 t = s_.live ? splat(1) : f32x16{};
-    for (int halvings = 0; any(pending); ++halvings) {
-      LaneSum loss_change, loss_slope, loss_start;
+    LaneArray<int32_t> pending = s_.live;
+    LaneArray<float> lengths = lanes_of(select(load(s_.live), splat(1), f32x16{}));
+    for (int halvings = 0; any(load(pending)); ++halvings) {
+      const f32x16 t = load(lengths);
+      LaneSum change_sum, slope_sum, start_sum;
       for (int64_t k = 0; k < s_.n_awake; ++k) {
         const int64_t i = s_.awake[k];
         const RowTarget target = row_target(s_.targets, i);
         const f32x16 z = load(s_.scores + i * kLanes), move = load(s_.moves + k * kLanes), moved = z + t * move;
-        loss_change.add(target.cost * loss_.change(z, moved, target.sign));
-        loss_slope.add(target.cost * loss_.slope(moved, target.sign) * move);
-        loss_start.add(target.cost * loss_.slope(z, target.sign) * move);
+        change_sum.add(target.cost * loss_.change(z, moved, target.sign));
+        slope_sum.add(target.cost * loss_.slope(moved, target.sign) * move);
+        start_sum.add(target.cost * loss_.slope(z, target.sign) * move);
       }
       double change[kLanes], slope[kLanes], start_slope[kLanes];
-      penalty_change(t, change, slope, start_slope);
+      const LaneArray<double> loss_change = change_sum.totals(), loss_slope = slope_sum.totals();
+      const LaneArray<double> loss_start = start_sum.totals();
+      penalty_change(lengths, change, slope, start_slope);
       for (int lane = 0; lane < kLanes; ++lane) {
         if (!pending[lane]) continue;
         change[lane] += loss_change[lane];
@@ -205,29 +216,30 @@ class Newton {
         const double size = __builtin_fabs(s_.objective[lane]);  // targets beyond 1 can make it negative
         if (!(descent < 0) || halvings > kMaxHalvings) {
           pending[lane] = s_.live[lane] = 0;
-          t[lane] = 0;
-        } else if (step_is_good(change[lane], slope[lane], descent, t[lane], size)) {
+          lengths[lane] = 0;
+        } else if (step_is_good(change[lane], slope[lane], descent, lengths[lane], size)) {
           pending[lane] = 0;
           s_.objective[lane] += change[lane];
           status_->iterations[lane] += 1;
           const double now = __builtin_fabs(s_.objective[lane]);
           stuck_[lane] = !(-change[lane] > 1e-3 * kRoundingOfObjective * now);
-          finished_[lane] = -descent * t[lane] < kSmallestImprovement * now;
+          finished_[lane] = -descent * lengths[lane] < kSmallestImprovement * now;
         } else {
-          t[lane] *= 0.5f;
+          lengths[lane] *= 0.5f;
         }
       }
     }
-    return t;
+    return load(lengths);
   }
 
-  void move(f32x16 t) {
+  void move(const f32x16& lengths) {
+    const f32x16 t = lengths;
     for (int64_t k = 0; k < s_.n_moving_features; ++k) {
       const int64_t f = s_.moving_features[k];
       const f32x16 w = load(s_.weights + f * kLanes) + t * load(s_.step + f * kLanes);
       store(s_.weights + f * kLanes, w);
       store(s_.step + f * kLanes, f32x16{});
-      s_.supported[f] = any(w != f32x16{});
+      s_.supported[f] = any(w != 0.0f);
     }
     for (int64_t k = 0; k < s_.n_awake; ++k) {
       float* score = s_.scores + s_.awake[k] * int64_t{kLanes};
@@ -246,7 +258,7 @@ class Newton {
   int stalled_[kLanes] = {};    // stuck steps in a row
   bool stuck_[kLanes] = {};     // the last step moved the objective by less than its rounding
   bool finished_[kLanes] = {};  // no step can improve the objective any more
-  LaneSum ws_, ss_;             // w.s and |s|^2 without the bias
+  LaneArray<double> ws_, ss_;   // w.s and |s|^2 without the bias
   f32x16 step_norm_ = {}, bias_step_ = {}, reach_ = {}, drift_ = {};
 };
 
@@ -281,7 +293,7 @@ void solve_newton(const LaneRows& rows, const LaneTargets& targets, const Solver
     status->violation[lane] = 0;
     status->converged[lane] = !state.live[lane];
   }
-  if (!any(state.live)) return;
+  if (!any(load(state.live))) return;
   switch (params.loss) {
     case Loss::squared_hinge:
       return solve_with<SquaredHinge>(state, status);

@@ -20,7 +20,7 @@ class Direction {
   Direction(NewtonState& state, const L& loss) : s_(state), loss_(loss) {}
 
   // Gradient at the current weights, in the lanes that live. Returns |g|^2.
-  LaneSum begin() {
+  LaneArray<double> begin() {
     find_active_rows();
     split_features();
     accumulate();
@@ -29,17 +29,15 @@ class Direction {
 
   // Fills `step` in the lanes that live.
   void solve() {
-    i32x16 running = s_.live;
-    double zr[kLanes], dd[kLanes], model[kLanes] = {}, tolerance[kLanes], alpha[kLanes], beta[kLanes];
+    LaneArray<int32_t> running = s_.live;
+    LaneArray<double> zr = zr_, dd = dd_, model = {}, tolerance, alpha, beta;
     for (int lane = 0; lane < kLanes; ++lane) {
-      zr[lane] = zr_[lane];
-      dd[lane] = dd_[lane];
-      const double root = __builtin_sqrt(__builtin_sqrt(zr_[lane] + idle_zr_[lane]));
+      const double root = __builtin_sqrt(__builtin_sqrt(zr[lane] + idle_zr_[lane]));
       tolerance[lane] = root < 0.5 ? root : 0.5;
     }
     const int64_t limit = s_.n_active_features > 5 ? s_.n_active_features : 5;
-    for (int64_t iteration = 1; iteration <= limit && any(running); ++iteration) {
-      const LaneSum rows_dd = hessian_rows();
+    for (int64_t iteration = 1; iteration <= limit && any(load(running)); ++iteration) {
+      const LaneArray<double> rows_dd = hessian_rows();
       for (int lane = 0; lane < kLanes; ++lane) {
         const double curvature = dd[lane] + rows_dd[lane];
         if (!(curvature > 1e-16)) running[lane] = 0;
@@ -49,15 +47,17 @@ class Direction {
         if (!(static_cast<double>(iteration) * gain > tolerance[lane] * -model[lane])) running[lane] = 0;
       }
       const f32x16 along = to_lanes(alpha);
-      LaneSum next_zr, next_dd;
+      LaneSum zr_sum, dd_sum;
       for (int64_t k = 0; k < s_.n_active_features; ++k) {
         const int64_t at = s_.active_features[k] * int64_t{kLanes};
         const f32x16 r = load(s_.residual + at) - along * load(s_.search + 2 * at + kLanes);
         store(s_.step + at, load(s_.step + at) + along * load(s_.search + 2 * at));
         store(s_.residual + at, r);
-        next_zr.add(r * r * load(s_.preconditioner + at));
+        zr_sum.add(r * r * load(s_.preconditioner + at));
       }
-      if (!any(running)) return;
+      const i32x16 runs = load(running);
+      if (!any(runs)) return;
+      const LaneArray<double> next_zr = zr_sum.totals();
       for (int lane = 0; lane < kLanes; ++lane) {
         beta[lane] = running[lane] && zr[lane] > 0 ? next_zr[lane] / zr[lane] : 0;
         zr[lane] = next_zr[lane];
@@ -66,26 +66,27 @@ class Direction {
       for (int64_t k = 0; k < s_.n_active_features; ++k) {
         const int64_t f = s_.active_features[k], at = f * kLanes;
         f32x16 d = load(s_.residual + at) * load(s_.preconditioner + at) + back * load(s_.search + 2 * at);
-        d = running ? d : f32x16{};
+        d = select(runs, d, f32x16{});
         const f32x16 product = s_.penalty_hessian(f, load(s_.weights + at)) * d;
         store(s_.search + 2 * at, d);
         store(s_.search + 2 * at + kLanes, product);
-        next_dd.add(product * d);
+        dd_sum.add(product * d);
       }
-      for (int lane = 0; lane < kLanes; ++lane) dd[lane] = next_dd[lane];
+      dd = dd_sum.totals();
     }
   }
 
  private:
   void find_active_rows() {
     s_.n_active = 0;
+    const i32x16 live = load(s_.live);
     for (int64_t k = 0; k < s_.n_awake; ++k) {
       const int64_t i = s_.awake[k];
       const f32x16 z = load(s_.scores + i * kLanes);
       const RowTarget target = row_target(s_.targets, i);
-      const f32x16 slope = s_.live ? target.cost * loss_.slope(z, target.sign) : f32x16{};
-      const f32x16 curvature = s_.live ? target.cost * loss_.curvature(z, target.sign) : f32x16{};
-      if (!any((slope != f32x16{}) | (curvature != f32x16{}))) continue;
+      const f32x16 slope = select(live, target.cost * loss_.slope(z, target.sign), f32x16{});
+      const f32x16 curvature = select(live, target.cost * loss_.curvature(z, target.sign), f32x16{});
+      if (!any((slope != 0.0f) | (curvature != 0.0f))) continue;
       store(s_.moves + s_.n_active * kLanes, slope);
       store(s_.curvature + s_.n_active * kLanes, curvature);
       s_.active[s_.n_active++] = static_cast<int32_t>(i);
@@ -134,17 +135,16 @@ class Direction {
     }
     const int64_t at = s_.bias_at() * kLanes;
     const double bias = s_.params.bias;
+    const LaneArray<double> slope = bias_slope.totals(), curvature = bias_curvature.totals();
     for (int lane = 0; lane < kLanes; ++lane) {
-      s_.residual[at + lane] = static_cast<float>(s_.residual[at + lane] - bias * bias_slope[lane]);
-      s_.preconditioner[at + lane] =
-          static_cast<float>(s_.preconditioner[at + lane] + bias * bias * bias_curvature[lane]);
+      s_.residual[at + lane] = static_cast<float>(s_.residual[at + lane] - bias * slope[lane]);
+      s_.preconditioner[at + lane] = static_cast<float>(s_.preconditioner[at + lane] + bias * bias * curvature[lane]);
     }
   }
 
   // First residual and direction of conjugate gradients. Idle features have the gradient P w and the step -w.
-  LaneSum first_residual() {
-    LaneSum square;
-    zr_ = dd_ = idle_zr_ = LaneSum();
+  LaneArray<double> first_residual() {
+    LaneSum square, zr, dd, idle_zr;
     for (int64_t k = 0; k < s_.n_active_features; ++k) {
       const int64_t f = s_.active_features[k], at = f * kLanes;
       const f32x16 r = load(s_.residual + at);
@@ -155,21 +155,24 @@ class Direction {
       store(s_.search + 2 * at, d);
       store(s_.search + 2 * at + kLanes, product);
       square.add(r * r);
-      zr_.add(r * d);
-      dd_.add(product * d);
+      zr.add(r * d);
+      dd.add(product * d);
     }
     for (int64_t f = 0; f < s_.rows.n_features; ++f) {
       if (s_.marked[f] || !s_.supported[f]) continue;
       const f32x16 w = load(s_.weights + f * kLanes), curvature = s_.penalty.curvature(w), g = curvature * w;
       store(s_.step + f * kLanes, -w);
       square.add(g * g);
-      idle_zr_.add(g * g / (0.99f + 0.01f * curvature));
+      idle_zr.add(g * g / (0.99f + 0.01f * curvature));
     }
-    return square;
+    zr_ = zr.totals();
+    dd_ = dd.totals();
+    idle_zr_ = idle_zr.totals();
+    return square.totals();
   }
 
   // Adds the active rows' part of H d to `search`; returns what it adds to d H d.
-  LaneSum hessian_rows() {
+  LaneArray<double> hessian_rows() {
     const LaneRows& rows = s_.rows;
     const float bias = s_.params.bias;
     float* bias_entry = s_.search + 2 * s_.bias_at() * kLanes;
@@ -185,15 +188,15 @@ class Direction {
       dhd.add(u * t);
       bias_sum.add(u);
     }
-    double sum[kLanes];
-    for (int lane = 0; lane < kLanes; ++lane) sum[lane] = bias_sum[lane] * bias;
+    LaneArray<double> sum = bias_sum.totals();
+    for (int lane = 0; lane < kLanes; ++lane) sum[lane] *= bias;
     store(bias_entry + kLanes, load(bias_entry + kLanes) + to_lanes(sum));
-    return dhd;
+    return dhd.totals();
   }
 
   NewtonState& s_;
   const L& loss_;
-  LaneSum zr_, dd_, idle_zr_;  // zr = g M^-1 g, dd = d P d of the first direction
+  LaneArray<double> zr_, dd_, idle_zr_;  // zr = g M^-1 g, dd = d P d of the first direction
 };
 
 }  // namespace

@@ -14,7 +14,7 @@ static inline void count_positives(const LaneRows& rows, const LaneTargets& targ
   for (int lane = 0; lane < kLanes; ++lane) count[lane] = 0;
   for (int64_t i = 0; i < rows.n_rows; ++i) {
     if (targets.slot[i] < 0) continue;
-    const f32x16 sign = load(targets.sign + targets.slot[i] * int64_t{kLanes});
+    const float* sign = targets.sign + targets.slot[i] * int64_t{kLanes};
     for (int lane = 0; lane < kLanes; ++lane) count[lane] += sign[lane] > 0;
   }
 }
@@ -23,25 +23,26 @@ static inline void mean_separating_start(NewtonState& state, const double* n_pos
   const LaneRows& rows = state.rows;
   const float bias = state.params.bias;
   float* w = state.weights;
-  f32x16 share;  // 1 / positives; 0 where there are none
-  for (int lane = 0; lane < kLanes; ++lane)
-    share[lane] = n_positive[lane] > 0 ? static_cast<float>(1.0 / n_positive[lane]) : 0.0f;
+  LaneArray<double> inverse;  // 0 where there are none
+  for (int lane = 0; lane < kLanes; ++lane) inverse[lane] = n_positive[lane] > 0 ? 1.0 / n_positive[lane] : 0.0;
+  const f32x16 share = to_lanes(inverse);
   for (int64_t i = 0; i < rows.n_rows; ++i) {
     const int64_t slot = state.targets.slot[i];
     if (slot < 0) continue;
     const f32x16 sign = load(state.targets.sign + slot * kLanes);
-    axpy<kLanes>(rows, i, sign > f32x16{} ? share : f32x16{}, w);
+    axpy<kLanes>(rows, i, select(sign > 0.0f, share, f32x16{}), w);
   }
-  LaneSum ss, sm;
+  LaneSum ss_sum, sm_sum;
   double mm = static_cast<double>(bias) * bias;
   for (int64_t f = 0; f < rows.n_features; ++f) {
     const f32x16 s = load(w + f * kLanes);
     const float m = rows.mean[f];
     mm += static_cast<double>(m) * m;
-    ss.add(s * s);
-    sm.add(s * m);
+    ss_sum.add(s * s);
+    sm_sum.add(s * m);
   }
-  double u[kLanes], v[kLanes];
+  const LaneArray<double> ss = ss_sum.totals(), sm = sm_sum.totals();
+  LaneArray<double> u, v;
   for (int lane = 0; lane < kLanes; ++lane) {
     const double with_bias = n_positive[lane] > 0 ? static_cast<double>(bias) * bias : 0;
     const double a = ss[lane] + with_bias, b = sm[lane] + with_bias;
@@ -76,9 +77,10 @@ static inline void start_point(NewtonState& state, const double* n_positive) {
     case Start::zero:
       break;
   }
+  const i32x16 live = load(state.live);
   for (int64_t f = 0; f <= rows.n_features; ++f) {
     float* w = state.weights + f * kLanes;
-    store(w, state.live ? load(w) : f32x16{});
+    store(w, select(live, load(w), f32x16{}));
   }
 }
 
@@ -109,9 +111,11 @@ static inline void gradient_at_zero_sq(NewtonState& state, const L& loss, double
     total_weight = 0;
     for (int64_t i = 0; i < rows.n_rows; ++i) total_weight += targets.row_weight[i];
   }
+  const LaneArray<float> plain = lanes_of(negative);
+  const LaneArray<double> correction = bias_correction.totals(), features = norm.totals();
   for (int lane = 0; lane < kLanes; ++lane) {
-    const double g = state.params.bias * (negative[lane] * total_weight + bias_correction[lane]);
-    out[lane] = norm[lane] + g * g;
+    const double g = state.params.bias * (plain[lane] * total_weight + correction[lane]);
+    out[lane] = features[lane] + g * g;
   }
 }
 

@@ -32,7 +32,7 @@ struct NewtonState {
   SolverParams params;
   Penalty penalty, bias_penalty;
   float bias_damping = 0;
-  i32x16 live = {};  // lanes still being solved
+  LaneArray<int32_t> live = {};  // lanes still being solved: -1, else 0
   double objective[kLanes];
 
   // Per feature, the bias last: (n_features + 1, 16).
@@ -60,7 +60,7 @@ struct NewtonState {
   const Penalty& penalty_of(int64_t f) const { return f == bias_at() ? bias_penalty : penalty; }
   // The penalty's part of the Hessian. A bias without penalty gets a little: where every row is far from the margin
   // nothing else holds it, and the Newton step would be without bound.
-  f32x16 penalty_hessian(int64_t f, f32x16 w) const {
+  LT_INLINE f32x16 penalty_hessian(int64_t f, const f32x16& w) const {
     return f == bias_at() ? bias_penalty.curvature(w) + bias_damping : penalty.curvature(w);
   }
 };

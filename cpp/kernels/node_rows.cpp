@@ -13,6 +13,7 @@ void gather_rows(const LevelData& data, int64_t parent, char* room, GatherScratc
   scratch.local.resize(X.n_cols);
   node.indptr.assign(1, 0);
   node.indptr.reserve(n + 1);
+  for (int64_t i = 0; i < n; ++i) check_row(X, rows[i]);
   for (int64_t i = 0; i < n; ++i) {
     for (int64_t p = X.begin(rows[i]); p < X.end(rows[i]); ++p)
       if (scratch.count[X.indices[p]]++ == 0) node.original.push_back(X.indices[p]);

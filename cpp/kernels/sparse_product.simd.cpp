@@ -8,37 +8,37 @@ namespace {
 
 constexpr int kTile = 8;  // registers of sums, with room for the row that is added
 
-// Columns [j, j + n * kLanes) of the result, whose sums stay in registers while the entries go by.
+// Columns [j, j + n * kRegister) of the result, whose sums stay in registers while the entries go by.
 template <int n>
 inline void tile(const SparseRow& x, const float* dense, int64_t c, const float* bias, int64_t j, float* out) {
-  Register sums[n] = {};
+  f32xN sums[n] = {};
   if (bias)
-    for (int i = 0; i < n; ++i) sums[i] = *reinterpret_cast<const Register*>(bias + j + i * kLanes);
+    for (int i = 0; i < n; ++i) sums[i] = load_unaligned(bias + j + i * kRegister);
   for (int64_t p = 0; p < x.n; ++p) {
     const float* row = dense + x.indices[p] * c + j;
-    for (int i = 0; i < n; ++i) sums[i] += x.values[p] * *reinterpret_cast<const Register*>(row + i * kLanes);
+    for (int i = 0; i < n; ++i) sums[i] += x.values[p] * load_unaligned(row + i * kRegister);
   }
-  for (int i = 0; i < n; ++i) *reinterpret_cast<Register*>(out + j + i * kLanes) = sums[i];
+  for (int i = 0; i < n; ++i) store_unaligned(out + j + i * kRegister, sums[i]);
 }
 
 void sparse_row(const SparseRow& x, const float* dense, int64_t c, const float* bias, float* out) {
   int64_t j = 0;
-  for (; j + kTile * kLanes <= c; j += kTile * kLanes) tile<kTile>(x, dense, c, bias, j, out);
-  if (j + kTile / 2 * kLanes <= c) {
+  for (; j + kTile * kRegister <= c; j += kTile * kRegister) tile<kTile>(x, dense, c, bias, j, out);
+  if (j + kTile / 2 * kRegister <= c) {
     tile<kTile / 2>(x, dense, c, bias, j, out);
-    j += kTile / 2 * kLanes;
+    j += kTile / 2 * kRegister;
   }
-  if (j + kTile / 4 * kLanes <= c) {
+  if (j + kTile / 4 * kRegister <= c) {
     tile<kTile / 4>(x, dense, c, bias, j, out);
-    j += kTile / 4 * kLanes;
+    j += kTile / 4 * kRegister;
   }
-  if (j + kLanes <= c) {
+  if (j + kRegister <= c) {
     tile<1>(x, dense, c, bias, j, out);
-    j += kLanes;
+    j += kRegister;
   }
   if (j == c) return;
-  if (c >= kLanes) {  // the last ones again, with the same sums: faster than one by one
-    tile<1>(x, dense, c, bias, c - kLanes, out);
+  if (c >= kRegister) {  // the last ones again, with the same sums: faster than one by one
+    tile<1>(x, dense, c, bias, c - kRegister, out);
     return;
   }
   for (; j < c; ++j) {

@@ -3,14 +3,17 @@
 #endif
 
 #include "kernels/two_means_kernels.h"
+#include "kernels/vector_register.h"
 
 namespace lt::LT_ISA {
 
 namespace {
 
-typedef double f64x8 __attribute__((vector_size(64), aligned(8)));
-typedef int64_t i64x8 __attribute__((vector_size(64), aligned(8)));
-typedef float f32x8 __attribute__((vector_size(32), aligned(4)));
+constexpr int kDoubles = kRegister / 2;  // in a register
+constexpr int kSums = 8 / kDoubles;      // registers for eight sums, the same eight on every machine
+typedef double f64xN __attribute__((vector_size(8 * kDoubles)));
+typedef int64_t i64xN __attribute__((vector_size(8 * kDoubles), aligned(8)));
+typedef float f32xHalf __attribute__((vector_size(4 * kDoubles), aligned(4)));
 
 float gather_dot(const float* dense, const int32_t* indices, const float* values, int64_t n) {
   int64_t i = 0;
@@ -38,22 +41,27 @@ float gather_dot(const float* dense, const int32_t* indices, const float* values
   return total;
 }
 
-f64x8 load(const int64_t* from) { return __builtin_convertvector(*reinterpret_cast<const i64x8*>(from), f64x8); }
+LT_INLINE f64xN load(const int64_t* from) {
+  return __builtin_convertvector(*reinterpret_cast<const i64xN*>(from), f64xN);
+}
 
-double total_of(f64x8 lanes) {
+LT_INLINE double total_of(const f64xN* sums) {
   double total = 0;
-  for (int lane = 0; lane < 8; ++lane) total += lanes[lane];
+  for (int part = 0; part < kSums; ++part)
+    for (int lane = 0; lane < kDoubles; ++lane) total += sums[part][lane];
   return total;
 }
 
 void squares(const int64_t* left, const int64_t* total, int64_t n, double* out) {
-  f64x8 left2 = {}, right2 = {};
+  f64xN left2[kSums] = {}, right2[kSums] = {};
   int64_t i = 0;
-  for (; i + 8 <= n; i += 8) {
-    const f64x8 l = load(left + i), r = load(total + i) - l;
-    left2 += l * l;
-    right2 += r * r;
-  }
+  for (; i + 8 <= n; i += 8)
+    for (int part = 0; part < kSums; ++part) {
+      const int64_t at = i + part * kDoubles;
+      const f64xN l = load(left + at), r = load(total + at) - l;
+      left2[part] += l * l;
+      right2[part] += r * r;
+    }
   out[0] = total_of(left2);
   out[1] = total_of(right2);
   for (; i < n; ++i) {
@@ -65,15 +73,17 @@ void squares(const int64_t* left, const int64_t* total, int64_t n, double* out) 
 
 double direct(const int64_t* left, const int64_t* total, int64_t n, double left_scale, double right_scale,
               float* direction) {
-  f64x8 change2 = {};
+  f64xN change2[kSums] = {};
   int64_t i = 0;
-  for (; i + 8 <= n; i += 8) {
-    const f64x8 l = load(left + i), r = load(total + i) - l;
-    f32x8& place = *reinterpret_cast<f32x8*>(direction + i);
-    const f64x8 now = r * right_scale - l * left_scale, change = now - __builtin_convertvector(place, f64x8);
-    change2 += change * change;
-    place = __builtin_convertvector(now, f32x8);
-  }
+  for (; i + 8 <= n; i += 8)
+    for (int part = 0; part < kSums; ++part) {
+      const int64_t at = i + part * kDoubles;
+      const f64xN l = load(left + at), r = load(total + at) - l;
+      f32xHalf& place = *reinterpret_cast<f32xHalf*>(direction + at);
+      const f64xN now = r * right_scale - l * left_scale, change = now - __builtin_convertvector(place, f64xN);
+      change2[part] += change * change;
+      place = __builtin_convertvector(now, f32xHalf);
+    }
   double sum = total_of(change2);
   for (; i < n; ++i) {
     const double l = static_cast<double>(left[i]), r = static_cast<double>(total[i]) - l;

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <stdexcept>
+#include <string>
 
 namespace lt {
 
@@ -18,6 +20,29 @@ struct CsrView {
   int64_t row_nnz(int64_t row) const { return indptr[row + 1] - indptr[row]; }
   int64_t nnz() const { return indptr[n_rows]; }
 };
+
+// Throws std::invalid_argument unless offsets start at 0, never fall, and end at `end`.
+inline void check_offsets(const int64_t* offsets, int64_t n, int64_t end, const char* what) {
+  bool rises = offsets[0] == 0 && offsets[n] == end;
+  for (int64_t i = 0; i < n; ++i) rises &= offsets[i] <= offsets[i + 1];
+  if (!rises)
+    throw std::invalid_argument(std::string(what) + " must start at 0, never fall, and end at " + std::to_string(end));
+}
+
+// Whether numbers lie in [0, limit) and each is larger than the one before. Without branches: at the speed of memory.
+inline bool ascends(const int32_t* numbers, int64_t n, int64_t limit) {
+  if (n == 0) return true;
+  bool rises = true;
+  for (int64_t i = 1; i < n; ++i) rises &= numbers[i - 1] < numbers[i];
+  return rises && numbers[0] >= 0 && numbers[n - 1] < limit;
+}
+
+// Throws std::invalid_argument unless the columns of a row, whose offsets are sound, ascend within the matrix.
+inline void check_row(const CsrView& matrix, int64_t row) {
+  if (!ascends(matrix.indices + matrix.begin(row), matrix.row_nnz(row), matrix.n_cols))
+    throw std::invalid_argument("columns of row " + std::to_string(row) +
+                                " must ascend without repetition from 0 on, below " + std::to_string(matrix.n_cols));
+}
 
 // Row-major matrix.
 template <class T>

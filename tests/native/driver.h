@@ -4,11 +4,13 @@
 // the same inputs. Every run must give the same digest.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <functional>
 #include <numeric>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "kernels/counter_random.h"
@@ -16,22 +18,28 @@
 
 namespace lt::driver {
 
-// FNV-1a over the bytes of whatever a kernel returned.
+// FNV-1a over the bytes of whatever a kernel returned, and the sum of the absolute values of its floats: bits agree for
+// any number of threads, sums up to rounding on any machine.
 class Digest {
  public:
   template <class T>
   void add(const T* values, size_t n) {
     const auto* bytes = reinterpret_cast<const unsigned char*>(values);
     for (size_t i = 0; i < n * sizeof(T); ++i) state_ = (state_ ^ bytes[i]) * 0x100000001B3ull;
+    if constexpr (std::is_floating_point_v<T>)
+      for (size_t i = 0; i < n; ++i)
+        if (std::isfinite(values[i])) magnitude_ += std::fabs(static_cast<double>(values[i]));
   }
   template <class T>
   void add(const std::vector<T>& values) {
     add(values.data(), values.size());
   }
   uint64_t value() const { return state_; }
+  double magnitude() const { return magnitude_; }
 
  private:
   uint64_t state_ = 0xCBF29CE484222325ull;
+  double magnitude_ = 0;
 };
 
 using Run = std::function<void(int n_threads, Digest&)>;

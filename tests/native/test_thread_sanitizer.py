@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from driver_output import differing
 
 ROOT = Path(__file__).parents[2]
 DRIVER = ROOT / "build" / "tsan" / "threads"
@@ -50,6 +51,7 @@ def test_no_kernel_races(sanitizer: None) -> None:
     done = subprocess.run([ROOT / "tests/native/run.sh"], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-8000:]
     assert "0 failed" in done.stdout and "WARNING: ThreadSanitizer" not in done.stderr
+    assert not differing(done.stdout)
 
 
 def test_every_threaded_kernel_has_a_case() -> None:

@@ -1,6 +1,6 @@
 // Runs every kernel that works through parallel_for on small random data: with 1 and with 4 threads, and from three
 // threads at once on the same inputs. All runs of a case must give the same bits; built with -fsanitize=thread (see
-// run.sh), none may race.
+// run.sh), none may race. The sum of what a case returns is printed beside it, for comparison with another machine's.
 //
 //   threads [PART OF A CASE'S NAME]
 #include <atomic>
@@ -67,14 +67,15 @@ std::vector<Case> the_pool_itself() {
            }}};
 }
 
-uint64_t digest_of(const Case& each, int n_threads) {
+Digest run(const Case& each, int n_threads) {
   Digest digest;
   each.run(n_threads, digest);
-  return digest.value();
+  return digest;
 }
 
-bool same_from_anywhere(const Case& each) {
-  const uint64_t expected = digest_of(each, 1);
+uint64_t digest_of(const Case& each, int n_threads) { return run(each, n_threads).value(); }
+
+bool same_from_anywhere(const Case& each, uint64_t expected) {
   bool same = digest_of(each, kThreads) == expected;
   std::vector<uint64_t> found(kCallers);
   std::vector<std::thread> callers;
@@ -97,8 +98,9 @@ int main(int argc, char** argv) {
   for (auto* cases : {&the_pool_itself, &linear_cases, &text_cases, &decision_cases, &search_cases})
     for (const Case& each : cases()) {
       if (each.name.find(wanted) == std::string::npos) continue;
-      const bool same = same_from_anywhere(each);
-      std::printf("%-40s %s\n", each.name.c_str(), same ? "ok" : "DIFFERENT BITS");
+      const Digest alone = run(each, 1);
+      const bool same = same_from_anywhere(each, alone.value());
+      std::printf("%-46s %-14s %.9g\n", each.name.c_str(), same ? "ok" : "DIFFERENT BITS", alone.magnitude());
       ++n_cases;
       n_failed += !same;
     }

@@ -76,7 +76,7 @@ def test_instruction_sets_agree(loss: str, isa: None) -> None:
     answers = []
     for name in available:
         core.set_isa(name)
-        answers.append(solve(X, Y, loss=loss, l1=0.1, tolerance=1e-3).weights)
+        answers.append(solve(X, Y, loss=loss, l1=0.1, tolerance=1e-5).weights)
     for other in answers[1:]:
         np.testing.assert_allclose(other, answers[0], atol=1e-3)
 

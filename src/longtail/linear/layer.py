@@ -43,11 +43,11 @@ class Layer:
     """Weights of all children of one level: parents to chunks to features to (child, weight).
 
     ``arrays`` by name, as in ``cpp/kernels/chunk_layer.h``. The native searcher checks that they
-    fit together before it reads them.
+    fit together before it reads them, once: they are read-only from then on.
     """
 
     def __init__(self, arrays: dict[str, np.ndarray]) -> None:
-        self.arrays = arrays
+        self.arrays = {name: _frozen(array) for name, array in arrays.items()}
 
     @classmethod
     def from_csr(
@@ -146,6 +146,8 @@ class Layer:
         arrays = {name: self.arrays[name] for name in _STRUCTURE}
         if precision == "float32":
             arrays["value"] = value
+        elif not np.isfinite(value).all():
+            raise ValueError(f"weights that are not finite cannot be held as {precision}")
         elif precision == "bf16":
             bits = value.view(np.uint32)
             even = (bits >> 16) & 1  # ties go to the even one
@@ -222,6 +224,13 @@ class Layer:
 
     def native(self) -> dict[str, Any]:
         return self.arrays
+
+
+def _frozen(array: np.ndarray) -> np.ndarray:
+    """The same memory, not to be written through."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 def _joined(pieces: list[np.ndarray], folder: str | os.PathLike[str] | None) -> np.ndarray:

@@ -85,6 +85,7 @@ def train_level(
     n_threads: int,
     first_child: int = 0,
     batch_bytes: int = 1 << 30,
+    scratch_bytes: int = 1 << 62,
     folder: str | os.PathLike[str] | None = None,
     progress: Progress = None,
 ) -> Layer:
@@ -96,7 +97,8 @@ def train_level(
     missing labels make it, while the two together cost more than nothing.
 
     Where ``X`` is mapped from a file, rows gathered for a parent go to a temporary file in
-    ``folder`` if they are more than ``batch_bytes``.
+    ``folder`` if they are more than ``batch_bytes``. Fewer threads are started where all of them
+    would need more than ``scratch_bytes``.
     """
     Y = problem.positives
     n_children = Y.shape[1]
@@ -141,6 +143,7 @@ def train_level(
         parent_weight=problem.parent_weight,
         room=_room(X, problem.parents, batch_bytes, folder),
         batch_bytes=batch_bytes,
+        scratch_bytes=scratch_bytes,
         n_threads=n_threads,
         progress=progress,
     )

@@ -4,8 +4,8 @@ What is in memory when ``fit`` begins (the interpreter, X, Y) is given; on top c
 to unit length, the labels of each level, and the features that labels are clustered by. Finished
 parts of the model are written to temporary files, which the model maps (in the folder of the
 checkpoint, or in the system's place for such files: ``TMPDIR``).
-What is left is shared out: label features may be cut to their largest entries, and rows are
-gathered for as many tree nodes at a time as fit.
+What is left is shared out: label features may be cut to their largest entries, rows are gathered
+for as many tree nodes at a time as fit, and as many threads are started as have room to work in.
 
 Rows that are mapped from a file (``load_matrix``) count for nothing: the system drops such pages
 when memory is wanted elsewhere, and the scaled rows are a file as well.
@@ -35,10 +35,13 @@ _FEATURES = 256
 
 @dataclass(frozen=True)
 class MemoryPlan:
-    """``batch_bytes`` of gathered rows at a time; at most ``features_per_label`` for clustering."""
+    """``batch_bytes`` of gathered rows at a time; at most ``features_per_label`` for clustering;
+    ``scratch_bytes`` for all threads together.
+    """
 
     batch_bytes: int = _BATCH
     features_per_label: int = _FEATURES
+    scratch_bytes: int = 1 << 62
 
 
 def as_bytes(limit: int | float | str) -> int:
@@ -72,7 +75,12 @@ def resident_bytes(mapped: int = 0) -> int:
 
 
 def plan_memory(
-    limit: int | float | str | None, X: Any, Y: sp.csr_matrix, *, in_use: int | None = None
+    limit: int | float | str | None,
+    X: Any,
+    Y: sp.csr_matrix,
+    *,
+    dual: bool = True,
+    in_use: int | None = None,
 ) -> MemoryPlan:
     """Shares out what ``limit`` leaves; refuses one that training cannot keep, and says how much it
     needs at least.
@@ -92,13 +100,16 @@ def plan_memory(
     per_feature = 20 * n_labels
     features = min(_FEATURES, max(16, int(total / 4 / per_feature)))
     least_batch = 1 << 24
-    needed = fixed + per_feature * features + 3 * least_batch
+    # The root trains on all rows; whoever solves for it has them all in its scratch.
+    one_thread = core.worker_bytes(X.shape[0], entries, X.shape[1], dual)
+    needed = fixed + max(per_feature * features, one_thread) + 3 * least_batch
     if total < needed:
         raise ValueError(
             f"memory_limit={limit!r} is too small: {in_use / 1e9:.2f} GB are in use now, and "
             f"training needs {needed / 1e9:.2f} GB at least"
         )
-    return MemoryPlan(min(_BATCH, max(least_batch, (total - fixed) // 6)), features)
+    batch = min(_BATCH, max(least_batch, (total - fixed) // 6))
+    return MemoryPlan(batch, features, max(one_thread, (total - fixed) // 2 - batch))
 
 
 def _batch_of_many() -> int:

@@ -145,7 +145,7 @@ class OneVsAll(LinearRanker):
         check_cost(self.C)
         threads = n_threads(self.n_jobs)
         seed = as_seed(self.random_state)
-        memory = plan_memory(self.memory_limit, X, Y)
+        memory = plan_memory(self.memory_limit, X, Y, dual=self._options().chosen_solver == "dual")
         X = sp.csr_matrix(X) if not sp.issparse(X) else X
         propensity = self._propensity(Y)
         finished = self._checkpoint(checkpoint, row_weight, X, Y, propensity)
@@ -171,6 +171,7 @@ class OneVsAll(LinearRanker):
             seed=seed,
             n_threads=threads,
             batch_bytes=memory.batch_bytes,
+            scratch_bytes=memory.scratch_bytes,
             checkpoint=finished,
             what="OneVsAll",
             spill=self.memory_limit is not None,

@@ -88,6 +88,7 @@ def train_in_parts(
     seed: int,
     n_threads: int,
     batch_bytes: int,
+    scratch_bytes: int,
     checkpoint: Checkpoint | None,
     what: str,
     spill: bool = False,
@@ -109,6 +110,7 @@ def train_in_parts(
                 seed=seed,
                 n_threads=n_threads,
                 batch_bytes=batch_bytes,
+                scratch_bytes=scratch_bytes,
                 progress=progress,
             )
         folder = None if checkpoint is None else checkpoint.path
@@ -125,6 +127,7 @@ def train_in_parts(
                     first_child=part.first,
                     n_threads=n_threads,
                     batch_bytes=batch_bytes,
+                    scratch_bytes=scratch_bytes,
                     folder=folder,
                     progress=_shifted(progress, part, n_children),
                 )

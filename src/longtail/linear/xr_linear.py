@@ -180,7 +180,7 @@ class XRLinear(LinearRanker):
         self._check_params()
         threads = n_threads(self.n_jobs)
         seed = as_seed(self.random_state)
-        memory = plan_memory(self.memory_limit, X, Y)
+        memory = plan_memory(self.memory_limit, X, Y, dual=self._options().chosen_solver == "dual")
         X = sp.csr_matrix(X) if not sp.issparse(X) else X
         extra = None if extra_rows is None else _extra_rows(extra_rows, Y.shape)
         propensity = self._propensity(Y)
@@ -217,6 +217,7 @@ class XRLinear(LinearRanker):
                     seed=(seed + t) % 2**64,
                     n_threads=threads,
                     batch_bytes=memory.batch_bytes,
+                    scratch_bytes=memory.scratch_bytes,
                     checkpoint=finished,
                     what=f"XRLinear, level {t + 1} of {depth}",
                     spill=self.memory_limit is not None,
