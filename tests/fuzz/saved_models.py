@@ -21,6 +21,7 @@ import longtail as lt
 from longtail import coded, codes
 from longtail.persist import State
 from longtail.propensity import FixedPropensity
+from longtail.tagger import PlainTexts
 
 __all__ = ["GOLDEN", "MODELS", "exercise", "tags"]
 
@@ -59,6 +60,7 @@ MODELS: dict[str, Callable[[Path], None]] = {
     "tagger-hashed": lambda path: _hashed().save(path),
     "tagger-given": lambda path: _given().save(path),
     "tagger-rule": lambda path: _tagger(model="one-vs-all", rule=lt.TopKRule(2)).save(path),
+    "plain-texts": lambda path: PlainTexts().fit(TEXTS).save(path),
     "tfidf": lambda path: lt.Tfidf(ngram_range=(1, 2)).fit(TEXTS).save(path),
     "tfidf-char": lambda path: lt.Tfidf(analyzer="char_wb").fit(TEXTS).save(path),
     "xr-linear": lambda path: lt.XRLinear(tree=TREE).fit(X, Y).calibrate(X, Y).save(path),
@@ -116,7 +118,11 @@ def exercise(model: Any) -> None:
 
 def _questions(model: Any) -> Iterator[Callable[[], Any]]:
     width = getattr(model, "n_features_in_", None)
-    if hasattr(model, "predict_topk") and isinstance(width, int) and width <= 1 << 20:
+    if getattr(model, "reads_texts", False):
+        yield lambda: model.predict_topk(TEXTS[:3], k=3)
+        yield lambda: model.predict_topk(TEXTS[:3], k=2, include=[0, 2])
+        yield lambda: model.embed(TEXTS[:1])
+    elif hasattr(model, "predict_topk") and isinstance(width, int) and width <= 1 << 20:
         rows = sp.random(5, width, min(1.0, 8 / max(width, 1)), "csr", np.float32, 0)
         yield lambda: model.predict_topk(rows, k=3)
         yield lambda: model.predict_topk(rows, k=5, include=[0, 2, 3])

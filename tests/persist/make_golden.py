@@ -7,7 +7,9 @@ adds. What is there is never written again: it stands for the files that people 
 from __future__ import annotations
 
 import json
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,29 +21,61 @@ from longtail.persist.arrays import DTYPES
 from longtail.persist.manifest import VERSION
 
 FOLDER = Path(__file__).with_name("golden")
+HAS_TORCH = find_spec("torch") is not None and find_spec("tokenizers") is not None
 
 # Small whole numbers: every sum is exact, so that predictions are the same bits on every machine.
 X = np.array([[2, 0, 1, 0], [0, 3, 0, 1], [1, 1, 0, 0], [0, 0, 4, 2], [1, 0, 0, 5]], np.float32)
 Y = [[0, 3], [1], [0, 1, 2], [], [3]]
 # Solvers sum fractions: the last bits of a weight depend on the instructions of the machine.
 EXACT = ("popularity", "network", "nearest-neighbors-dense", "nearest-neighbors-sparse")
+TEXTS = ["a red fox", "two foxes", "", "red red wine and a fox"]
 QUERIES = np.array([[1, 0, 0, 0], [0, 2, 0, 1], [0, 0, 0, 0], [1, 1, 1, 1]], np.float32)
 
 
 def network() -> lt.Network:
     """With given weights: training needs torch, and its bits depend on the machine."""
     out = lt.Network(hidden=2, normalize=False, weight_decay=0.0, dropout=0.5)
-    weights = {
-        "w1": np.array([[1, 0], [0, 1], [-1, 2], [1, 1]], np.float32),
-        "b1": np.array([0, -1], np.float32),
-        "w2": np.array([[1, 0], [0, 1], [1, 1], [2, -1]], np.float32),
-        "b2": np.array([0, 1, 0, -2], np.float32),
-    }
+    weights = (
+        np.array([[1, 0], [0, 1], [-1, 2], [1, 1]], np.float32),
+        np.array([0, -1], np.float32),
+        np.array([[1, 0], [0, 1], [1, 1], [2, -1]], np.float32),
+        np.array([0, 1, 0, -2], np.float32),
+    )
     history = [{"epoch": 1, "seconds": 0.5, "validation": None}]
-    out._take(weights, history, 1)
-    out.loss_ = "sigmoid"
+    out._take(weights, history, 1, "sigmoid")
     out.n_features_in_, out.n_labels_ = 4, 4
     return out
+
+
+def text_network() -> lt.TextNetwork:
+    """With given weights, over the words of ``TEXTS``."""
+    import torch
+
+    from longtail.deep.encoders.average import Average
+    from longtail.features.tokenizer import Tokenizer
+
+    out = lt.TextNetwork(encoder="average", device="cpu", runtime="torch", onnx=False)
+    tokenizer = Tokenizer.trained(TEXTS, least=1)
+    encoder = Average(tokenizer.size, width=2, dropout=0.5)
+    with torch.no_grad():
+        words = torch.arange(2 * tokenizer.size).reshape(-1, 2) % 5 - 1
+        encoder.embeddings.weight.copy_(words)
+        encoder.residual.weight.copy_(torch.tensor([[1.0, -1.0], [2.0, 0.0]]))
+        encoder.residual.bias.zero_()
+    out._take_encoder(encoder, tokenizer, tokenizer.encode(TEXTS))
+    out._take(
+        np.array([[1, 0], [0, 1], [1, 1], [2, -1]], np.float32),
+        np.array([0, 1, 0, -2], np.float32),
+    )
+    out.history_ = [{"epoch": 1, "seconds": 0.5, "loss": 1.0, "validation": None}]
+    out.best_epoch_, out.loss_ = 1, "sigmoid"
+    out.n_features_in_, out.n_labels_ = tokenizer.size, 4
+    return out
+
+
+def queries(model: Ranker) -> Any:
+    """What a model is asked: rows of features, or texts."""
+    return TEXTS if model.reads_texts else QUERIES
 
 
 def models() -> dict[str, Ranker]:
@@ -60,6 +94,7 @@ def models() -> dict[str, Ranker]:
             X, Y
         ),
         "network": network(),
+        **({"text-network": text_network()} if HAS_TORCH else {}),
         "ensemble": lt.Ensemble.of([xr_linear, lt.Popularity().fit(X, Y)]),
     }
 
@@ -81,7 +116,7 @@ if __name__ == "__main__":
     for name, model in models().items():
         if name not in answers:
             model.save(folder / name)
-            top = model.predict_topk(QUERIES, k=3)
+            top = model.predict_topk(queries(model), k=3)
             scores = [[repr(float(score)) for score in row] for row in top.scores]
             answers[name] = {"indices": top.indices.tolist(), "scores": scores}
     if not (folder / "everything").exists():

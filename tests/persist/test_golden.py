@@ -31,9 +31,11 @@ def test_there_is_one_folder_for_every_version() -> None:
 @pytest.mark.parametrize("mmap", [True, False])
 @pytest.mark.parametrize(("folder", "name"), CASES)
 def test_old_models_answer_as_they_did(folder: Path, name: str, mmap: bool) -> None:
+    if name == "text-network" and not make_golden.HAS_TORCH:
+        pytest.skip("torch is not installed")
     model = lt.load(folder / name, mmap=mmap, verify=True)
     expected = json.loads((folder / "answers.json").read_text())[name]
-    top = model.predict_topk(make_golden.QUERIES, k=3)
+    top = model.predict_topk(make_golden.queries(model), k=3)
     np.testing.assert_array_equal(top.indices, expected["indices"])
     scores = np.array(expected["scores"], dtype=float)
     np.testing.assert_allclose(top.scores, scores, rtol=0 if name in make_golden.EXACT else 1e-5)
@@ -51,7 +53,8 @@ def test_every_kind_of_ranker_has_a_golden_file() -> None:
     for tag, home in lt.models.TABLE.items():
         module, _, name = home.partition(":")
         if issubclass(getattr(importlib.import_module(module), name), Ranker):
-            assert tag in golden, f"add {name} to make_golden.py and run it"
+            known = tag in golden or (tag == "text-network" and not make_golden.HAS_TORCH)
+            assert known, f"add {name} to make_golden.py and run it"
 
 
 @pytest.mark.parametrize("name", [*make_golden.EXACT, "everything"])
