@@ -53,6 +53,7 @@ def test_ctrl_c_is_ignored_where_the_shell_says_so(model: Path) -> None:
         longtail_command("predict", model, "-"),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
+        bufsize=0,  # what a buffer of ours has read, communicate would not return
         env=environment(),
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
     )
