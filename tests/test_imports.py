@@ -40,6 +40,7 @@ AT_HOME = {
     "transformers": ("deep", "text"),
     "fastapi": ("serve",),
     "starlette": ("serve",),
+    "uvicorn": ("serve",),
 }
 
 NAMED = re.compile(r"longtail\.(\w+)(\.\w+)*(:\w+)?")  # a module named in a string, to import later

@@ -205,7 +205,7 @@ def test_a_checkpoint_knows_its_propensities(tmp_path: Any) -> None:
     ("params", "message"),
     [
         ({"correction": "weights"}, "correction must be one of surrogate"),
-        ({"correction": "pal"}, "compares all labels of a row: see longtail.deep.losses"),
+        ({"correction": "pal"}, "compares all labels of a row: longtail.Network takes it"),
         ({"missing_labels": P, "correction": "unbiased"}, "not convex with loss='squared_hinge'"),
         ({"missing_labels": P, "correction": "normalized", "loss": "hinge"}, "loss='logistic'"),
         ({"missing_labels": P[:3]}, "one propensity for each of the 24 labels"),

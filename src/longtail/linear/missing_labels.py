@@ -17,7 +17,7 @@ With a target t, a label costs ``t l(s, 1) + (1 - t) l(s, 0)``. For t > 1 the se
 negatively. The logistic loss stays convex, its ``l(s, 1) - l(s, 0) = -s`` being linear, and the
 regulariser keeps the minimum finite; the hinge family does not stay convex, and is refused. PAL,
 PAL-N and POL compare the scores of all labels, which one-vs-all problems cannot:
-``longtail.deep.losses`` has them.
+``longtail.Network`` trains with them.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def check_correction(correction: Any, loss: str | None) -> None:
     if correction not in CORRECTIONS:
         hint = ""
         if str(correction).lower() in ("pal", "pal-n", "pol"):
-            hint = " (this one compares all labels of a row: see longtail.deep.losses)"
+            hint = " (this one compares all labels of a row: longtail.Network takes it)"
         raise ValueError(
             f"correction must be one of {', '.join(CORRECTIONS)}, got {correction!r}{hint}"
         )

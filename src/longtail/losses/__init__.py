@@ -24,8 +24,8 @@ without bound as scores grow, unless a regulariser holds it; it and ``Unbiased``
 
 Every loss is called as ``loss(scores, Y, propensity)`` and returns ``LossValue(value, gradient)``:
 one number per row, and its derivative by every score. Means and sums are left to the caller. With
-propensities of 1, or None, each is the plain loss, bit for bit. ``longtail.deep.losses`` has the
-same for torch.
+propensities of 1, or None, each is the plain loss, bit for bit. ``longtail.deep.objectives`` has
+those that networks train with, chunk by chunk of labels.
 """
 
 from longtail.losses.binary import BINARY_LOSSES, BinaryLoss
