@@ -230,7 +230,7 @@ def _frozen(array: np.ndarray) -> np.ndarray:
     """The same memory, not to be written through."""
     view = array.view()
     view.flags.writeable = False
-    return view
+    return np.asarray(view)
 
 
 def _joined(pieces: list[np.ndarray], folder: str | os.PathLike[str] | None) -> np.ndarray:
