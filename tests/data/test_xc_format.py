@@ -272,7 +272,7 @@ def test_round_trip_is_bit_identical(tmp_path_factory, content, name):
     X.indices = np.array([i for _, row in content for i in sorted(row)], np.int32)
     X.data = np.array([row[i] for _, row in content for i in sorted(row)], np.float32)
     Y = [sorted(labels) for labels, _ in content]
-    lt.write_xc(path, X, Y)
+    lt.write_xc(path, X, [labels for labels, _ in content])  # sets are ids, even of 0 and 1 alone
     X2, Y2 = lt.read_xc(path)
     assert X2.shape == X.shape
     assert np.array_equal(X2.indptr, X.indptr) and np.array_equal(X2.indices, X.indices)
