@@ -12,16 +12,23 @@ import scipy.sparse as sp
 
 import longtail as lt
 from longtail import TopK
+from longtail.data.text_rows import TextRows
 
 
 @dataclass(frozen=True)
 class Case:
-    """``make(**params)`` builds an unfitted estimator, small enough to fit in milliseconds."""
+    """``make(**params)`` builds an unfitted estimator, small enough to fit in milliseconds.
+
+    ``texts``: it takes texts where others take features; tests marked ``features`` skip it.
+    """
 
     name: str
     make: Callable[..., Any]
+    texts: bool = False
 
 
+TEXTS = {"encoder": "average", "epochs": 4, "batch_size": 16, "learning_rate": 0.02}
+TEXTS |= {"output_learning_rate": 0.05, "device": "cpu", "n_jobs": 1, "onnx": False}
 NETWORK = {"hidden": 8, "epochs": 3, "batch_size": 64, "learning_rate": 0.1, "dropout": 0.0}
 WITH_TORCH = [
     Case("Network", lambda **p: lt.Network(**{**NETWORK, **p})),
@@ -34,6 +41,16 @@ WITH_TORCH = [
     Case(
         "DECLARE(network)",
         lambda **p: lt.DECLARE(**{"estimator": lt.Network(**NETWORK), "n_components": 8, **p}),
+    ),
+]
+WITH_TEXTS = [
+    Case("TextNetwork", lambda **p: lt.TextNetwork(**{**TEXTS, **p}), texts=True),
+    Case(
+        "MACH(texts)",
+        lambda **p: lt.MACH(
+            **{"estimator": lt.TextNetwork(**TEXTS), "n_buckets": 8, "n_repetitions": 2, **p}
+        ),
+        texts=True,
     ),
 ]
 CASES = [
@@ -60,7 +77,20 @@ CASES = [
     Case("NearestNeighbors(uniform)", lambda **p: lt.NearestNeighbors(weights="uniform", **p)),
     Case("NearestNeighbors(dot)", lambda **p: lt.NearestNeighbors(normalize=False, **p)),
     *(WITH_TORCH if find_spec("torch") else []),
+    *(WITH_TEXTS if find_spec("torch") and find_spec("tokenizers") else []),
 ]
+
+
+def as_texts(X: Any) -> TextRows:
+    """Rows of features as texts: a word for every feature, as often as its value has sixteenths."""
+    return TextRows(
+        " ".join(
+            word
+            for j, v in zip(row.indices.tolist(), row.data.tolist(), strict=True)
+            for word in [f"feature{j}"] * max(1, int(16 * v))
+        )
+        for row in sp.csr_matrix(X)
+    )
 
 
 @dataclass

@@ -45,6 +45,7 @@ def test_a_huge_k_is_refused(make: Make, problem: Problem) -> None:
         model.score(problem.X, problem.Y, k=10**9)
 
 
+@pytest.mark.features
 def test_a_row_does_not_depend_on_its_batch(make: Make, problem: Problem) -> None:
     for X in (problem.X, problem.X.toarray()):
         model = make().fit(X, problem.Y)
@@ -61,6 +62,7 @@ def test_no_rows(make: Make, problem: Problem) -> None:
     assert model.score(sp.csr_matrix((0, 40)), sp.csr_matrix((0, 12))) == 0
 
 
+@pytest.mark.features
 @pytest.mark.parametrize("dense", [True, False])
 def test_one_row_one_label(make: Make, dense: bool) -> None:
     X = np.array([[0.5, 0, 2]], np.float32)
@@ -69,6 +71,7 @@ def test_one_row_one_label(make: Make, dense: bool) -> None:
     assert top.indices.tolist() == [[0, -1]]
 
 
+@pytest.mark.features
 @pytest.mark.parametrize("dense", [True, False])
 def test_empty_rows_and_columns(make: Make, problem: Problem, dense: bool) -> None:
     """Rows without labels, labels without rows, rows without features, features without rows."""
@@ -89,6 +92,7 @@ def test_no_positives_at_all(make: Make, problem: Problem) -> None:
     checked(model.predict_topk(problem.X, k=3), 90, 3, 12)
 
 
+@pytest.mark.features
 @pytest.mark.parametrize("dense", [True, False])
 def test_no_features_at_all(make: Make, problem: Problem, dense: bool) -> None:
     X = np.zeros((90, 0)) if dense else sp.csr_matrix((90, 0))
@@ -99,6 +103,7 @@ def test_soft_labels(make: Make, problem: Problem) -> None:
     checked(make().fit(problem.X, problem.Y * 0.25).predict_topk(problem.X, k=3), 90, 3, 12)
 
 
+@pytest.mark.features
 @pytest.mark.parametrize("scale", [1e-42, 1e-30, 1e30, 3e38])
 def test_features_of_any_size(make: Make, problem: Problem, scale: float) -> None:
     """From the smallest float32 to the largest: no overflow, no NaN."""
@@ -127,6 +132,7 @@ def test_same_seed_same_bits(make: Make, problem: Problem) -> None:
     assert make().fit(problem.X, problem.Y).predict_topk(problem.X, k=5) == first
 
 
+@pytest.mark.features
 def test_fit_again_forgets(make: Make, problem: Problem) -> None:
     model = make().fit(problem.X, problem.Y)
     other = make_problem(n=50, d=20, n_labels=7, seed=1)
@@ -138,6 +144,7 @@ def test_fit_again_forgets(make: Make, problem: Problem) -> None:
     assert model.fit(dense, other.Y).predict_topk(dense, k=9) == expected
 
 
+@pytest.mark.features
 @pytest.mark.parametrize("dense", [True, False])
 def test_any_number_of_threads_gives_the_same_bits(make: Make, dense: bool) -> None:
     if "n_jobs" not in params_of(make):
@@ -149,6 +156,7 @@ def test_any_number_of_threads_gives_the_same_bits(make: Make, dense: bool) -> N
         assert make(n_jobs=n_jobs).fit(X, problem.Y).predict_topk(X, k=5) == expected
 
 
+@pytest.mark.features
 @pytest.mark.parametrize("dense", [True, False])
 def test_instruction_sets_agree_to_rounding(make: Make, problem: Problem, dense: bool) -> None:
     X = problem.X.toarray() if dense else problem.X

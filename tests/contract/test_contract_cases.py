@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import importlib
 
-from contract_cases import CASES, WITH_TORCH
+from contract_cases import CASES, WITH_TEXTS, WITH_TORCH
 
 from longtail.base import Ranker
 from longtail.models import TABLE
 
 
 def test_every_ranker_that_can_be_loaded_has_a_case() -> None:
-    covered = {type(case.make()) for case in [*CASES, *WITH_TORCH]}
+    covered = {type(case.make()) for case in [*CASES, *WITH_TORCH, *WITH_TEXTS]}
     for home in TABLE.values():
         module, _, name = home.partition(":")
         cls = getattr(importlib.import_module(module), name)

@@ -47,6 +47,7 @@ def random_lists(n: int, rng: Any, n_labels: int = 12) -> list[list[int]]:
     ]
 
 
+@pytest.mark.features
 @pytest.mark.parametrize("dense", [True, False])
 @pytest.mark.parametrize("k", [1, 3, 12])
 def test_filters_are_exact_search_and_a_mask(
@@ -83,6 +84,7 @@ def test_filters_are_exact_search_and_a_mask(
             assert found == expected, (include, exclude)
 
 
+@pytest.mark.features
 def test_k_allowed_labels_come_back(make: Make, problem: Problem) -> None:
     """Also through a beam of one, and for rows that resemble nothing."""
     narrow = {"beam": 1} if "beam" in make().get_params() else {}
@@ -166,6 +168,7 @@ def test_names_are_saved_and_forgotten(make: Make, problem: Problem, tmp_path: P
     assert found.fit(problem.X, problem.Y).label_names_ is None
 
 
+@pytest.mark.features
 def test_rows_keep_their_lists_whatever_the_threads(make: Make) -> None:
     """Enough rows for several tasks, in several Python threads at once."""
     problem = make_problem(n=600, seed=4)

@@ -98,6 +98,7 @@ def _lists(Y: sp.csr_matrix) -> list[list[int]]:
     return Problem(Y, Y).lists
 
 
+@pytest.mark.features
 @pytest.mark.parametrize("form", SPARSE)
 def test_sparse_features(make: Make, problem: Problem, form: str) -> None:
     expected = make().fit(problem.X, problem.Y).predict_topk(problem.X, k=4)
@@ -105,6 +106,7 @@ def test_sparse_features(make: Make, problem: Problem, form: str) -> None:
     assert make().fit(X, problem.Y).predict_topk(X, k=4) == expected
 
 
+@pytest.mark.features
 @pytest.mark.parametrize("form", DENSE)
 def test_dense_features(make: Make, problem: Problem, form: str) -> None:
     dense = problem.X.toarray()
@@ -113,6 +115,7 @@ def test_dense_features(make: Make, problem: Problem, form: str) -> None:
     assert make().fit(X, problem.Y).predict_topk(X, k=4) == expected
 
 
+@pytest.mark.features
 def test_sparse_and_dense_agree(make: Make, problem: Problem) -> None:
     """To rounding: the order of summation may differ. Fitted on either, a model takes both."""
     sparse, dense = problem.X, problem.X.toarray()
@@ -138,6 +141,7 @@ def test_one_label_per_row(make: Make, problem: Problem) -> None:
         assert make().fit(problem.X, Y).predict_topk(problem.X, k=3) == expected
 
 
+@pytest.mark.features
 def test_memory_mapped_features(make: Make, problem: Problem, tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", problem.X.toarray())
     mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
@@ -148,6 +152,7 @@ def test_memory_mapped_features(make: Make, problem: Problem, tmp_path: Path) ->
 @pytest.mark.parametrize(
     "form", ["csr", "csc", "coo", "unsorted with duplicates", "dense", "lists"]
 )
+@pytest.mark.features
 def test_inputs_are_not_modified(make: Make, problem: Problem, form: str) -> None:
     converted: dict[str, tuple[Any, Any]] = {
         "csr": (problem.X.copy(), problem.Y.copy()),

@@ -9,11 +9,13 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
 from contract_cases import Case
 
 PROMPTLY = 6.0  # seconds; on an idle machine it is a fraction of one
 
 
+@pytest.mark.features
 def test_ctrl_c(case: Case) -> None:
     script = Path(__file__).with_name("interrupted.py")
     process = subprocess.Popen(

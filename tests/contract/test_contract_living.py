@@ -243,6 +243,7 @@ def test_many_threads_ask_one_loaded_model(make: Make, problem: Problem, tmp_pat
     assert wrong == []
 
 
+@pytest.mark.features
 @pytest.mark.skipif(sys.platform == "win32", reason="needs fork")
 def test_forked_workers_answer_alike(problem: Problem, tmp_path: Path) -> None:
     """Every model in one process: loaded, asked, forked, and asked again."""

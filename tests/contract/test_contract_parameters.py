@@ -64,7 +64,8 @@ def test_learned_names_end_in_an_underscore(make: Make, problem: Problem) -> Non
     learned = set(vars(model)) - names
     assert {"n_features_in_", "n_labels_"} <= learned
     assert all(name.endswith("_") for name in learned if not name.startswith("_"))
-    assert (model.n_features_in_, model.n_labels_) == problem.X.shape[1:] + problem.Y.shape[1:]
+    sizes = (model.n_features_in_, model.n_labels_)
+    assert sizes[2 - len(problem.X.shape) :] == problem.X.shape[1:] + problem.Y.shape[1:]
 
 
 def test_docstring_teaches(make: Make) -> None:
@@ -86,6 +87,7 @@ def test_scikit_learn_clone(make: Make, problem: Problem) -> None:
     assert twin.fit(problem.X, problem.Y).predict_topk(problem.X) == model.predict_topk(problem.X)
 
 
+@pytest.mark.features
 def test_scikit_learn_pipeline_and_search(make: Make, problem: Problem) -> None:
     from sklearn.model_selection import GridSearchCV, cross_val_score
     from sklearn.pipeline import make_pipeline

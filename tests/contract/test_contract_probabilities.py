@@ -45,6 +45,7 @@ def test_probabilities_keep_the_ranking(make: Make, problem: Problem, method: st
     np.testing.assert_allclose(proba.scores[answered], mapped, atol=1e-6)
 
 
+@pytest.mark.features
 def test_calibrated_on_some_right_on_others(make: Make, large: Problem) -> None:
     fit, valid, test = slice(0, 500), slice(500, 1000), slice(1000, 1500)
     model = make().fit(large.X[fit], large.Y[fit]).calibrate(large.X[valid], large.Y[valid], k=3)
@@ -55,6 +56,7 @@ def test_calibrated_on_some_right_on_others(make: Make, large: Problem) -> None:
     assert sure.proba[0] == pytest.approx(sure.hit_rate[0], abs=0.03)
 
 
+@pytest.mark.features
 def test_cross_fitting_needs_no_held_out_rows(make: Make, large: Problem) -> None:
     model = make().fit(large.X[:1000], large.Y[:1000])
     before = model.predict_topk(large.X)
@@ -97,6 +99,7 @@ def test_calibration_is_saved_and_forgotten(make: Make, problem: Problem, tmp_pa
         lt.load(tmp_path / "m")
 
 
+@pytest.mark.features
 def test_a_score_is_not_called_a_probability(problem: Problem) -> None:
     for model in (lt.OneVsAll(), lt.XRLinear(), lt.Ensemble(models=[lt.OneVsAll()])):
         model.fit(problem.X, problem.Y)

@@ -26,6 +26,7 @@ def broken(matrix: sp.csr_matrix, column: int) -> sp.csr_matrix:
     return out
 
 
+@pytest.mark.features
 @pytest.mark.parametrize("dense", [True, False])
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e300])
 def test_features_that_are_not_finite(
@@ -42,6 +43,7 @@ def test_features_that_are_not_finite(
         model.predict_topk(X)
 
 
+@pytest.mark.features
 def test_different_numbers_of_rows(make: Make, problem: Problem) -> None:
     for X, Y in [
         (problem.X[:-1], problem.Y),
@@ -52,6 +54,7 @@ def test_different_numbers_of_rows(make: Make, problem: Problem) -> None:
             make().fit(X, Y)
 
 
+@pytest.mark.features
 @pytest.mark.parametrize("change", [-1, 1])
 def test_wrong_width_at_predict(make: Make, problem: Problem, change: int) -> None:
     model = make().fit(problem.X, problem.Y)
@@ -61,6 +64,7 @@ def test_wrong_width_at_predict(make: Make, problem: Problem, change: int) -> No
             model.predict_topk(X)
 
 
+@pytest.mark.features
 def test_negative_and_outlandish_labels(make: Make, problem: Problem) -> None:
     lists = problem.lists
     with pytest.raises(ValueError, match="negative label id -1: ids count from 0"):
@@ -103,6 +107,7 @@ def test_an_indicator_matrix_as_nested_lists(make: Make, problem: Problem) -> No
         make().fit(problem.X, problem.Y.toarray().astype(int).tolist())
 
 
+@pytest.mark.features
 def test_features_that_are_not_a_table(make: Make, problem: Problem) -> None:
     for X in (["a text", "another"], [["a"], ["b"]], [[1j], [2]], np.zeros((2, 1), "M8[s]")):
         with pytest.raises((TypeError, ValueError), match="X must"):
@@ -117,6 +122,7 @@ def test_features_that_are_not_a_table(make: Make, problem: Problem) -> None:
         make().fit(np.ma.masked_less(np.ones((2, 2)), 2), [[0], [1]])
 
 
+@pytest.mark.features
 def test_nothing_to_learn_from(make: Make) -> None:
     with pytest.raises(ValueError, match="X has no rows"):
         make().fit(sp.csr_matrix((0, 3)), sp.csr_matrix((0, 2)))
@@ -173,6 +179,7 @@ def test_bad_n_jobs(make: Make, problem: Problem, n_jobs: object) -> None:
         make(n_jobs=n_jobs).fit(problem.X, problem.Y)
 
 
+@pytest.mark.features
 def test_a_failed_fit_leaves_the_model_as_it_was(make: Make, problem: Problem) -> None:
     model = make().fit(problem.X, problem.Y)
     expected = model.predict_topk(problem.X)
@@ -181,6 +188,7 @@ def test_a_failed_fit_leaves_the_model_as_it_was(make: Make, problem: Problem) -
     assert model.predict_topk(problem.X) == expected
 
 
+@pytest.mark.features
 def test_not_even_scipy_is_trusted(make: Make, problem: Problem) -> None:
     """Index arrays out of order or too short crash other systems; here they are an error."""
     for alter in ("decreasing", "short", "negative"):

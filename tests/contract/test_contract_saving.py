@@ -18,6 +18,7 @@ from longtail.exceptions import ModelFormatError
 Make = Callable[..., Any]
 
 
+@pytest.mark.features
 @pytest.mark.parametrize("dense", [True, False])
 @pytest.mark.parametrize("mmap", [True, False])
 def test_round_trip(make: Make, problem: Problem, tmp_path: Path, mmap: bool, dense: bool) -> None:

@@ -362,6 +362,8 @@ class TextNetwork(TextRanker):
     def _get_state(self) -> persist.State:
         state = super()._get_state()
         put_parameter(state)
+        if not isinstance(self.encoder, (str, os.PathLike)):
+            raise TypeError(f"parameter encoder cannot be saved: {self.encoder!r}")
         state.params["encoder"] = os.fspath(self.encoder)
         state.arrays.update(output_weights=self.output_weights_, output_bias=self.output_bias_)
         state.meta.update(history=self.history_, best_epoch=self.best_epoch_, loss=self.loss_)
