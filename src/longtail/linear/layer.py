@@ -228,7 +228,7 @@ class Layer:
 
 def _frozen(array: np.ndarray) -> np.ndarray:
     """The same memory, not to be written through."""
-    view = array.view()
+    view: np.ndarray = array.view()
     view.flags.writeable = False
     return np.asarray(view)
 
