@@ -35,7 +35,8 @@ SLOW = ("scipy.optimize", "scipy.stats", "scipy.linalg")  # a quarter of a secon
 HEAVY = {"sklearn", "pandas", "polars", "pyarrow", "matplotlib", "torch", "transformers"}
 WEB = {"aiohttp", "django", "fastapi", "flask", "http.server", "starlette", "tornado", "uvicorn"}
 # May be imported at the top of these rooms.
-AT_HOME = {"torch": "deep", "transformers": "deep", "fastapi": "serve", "starlette": "serve"}
+AT_HOME = {"torch": "deep", "transformers": "deep"}
+AT_HOME |= dict.fromkeys(("fastapi", "starlette", "uvicorn"), "serve")
 
 NAMED = re.compile(r"longtail\.(\w+)(\.\w+)*(:\w+)?")  # a module named in a string, to import later
 
