@@ -3,6 +3,7 @@
 Prints the names of the folders whose workers answered as their parent did.
 """
 
+import json
 import os
 import sys
 
@@ -12,12 +13,15 @@ import longtail as lt
 
 
 def main(root: str) -> None:
-    X = sp.load_npz(os.path.join(root, "X.npz"))
+    features = sp.load_npz(os.path.join(root, "X.npz"))
+    with open(os.path.join(root, "texts.json"), encoding="utf-8") as file:
+        texts = json.load(file)
     for name in sorted(os.listdir(root)):
         folder = os.path.join(root, name)
         if not os.path.isdir(folder):
             continue
         model = lt.load(folder)
+        X = texts if model.reads_texts else features
         expected = model.predict_topk(X, k=4)
         workers = []
         for _ in range(2):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+import json
 import subprocess
 import sys
 import threading
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from contract_cases import CASES, Case, Problem
+from contract_cases import CASES, Case, Problem, as_texts, make_problem
 
 import longtail as lt
 from longtail import TopK
@@ -245,11 +246,15 @@ def test_many_threads_ask_one_loaded_model(make: Make, problem: Problem, tmp_pat
 
 @pytest.mark.features
 @pytest.mark.skipif(sys.platform == "win32", reason="needs fork")
-def test_forked_workers_answer_alike(problem: Problem, tmp_path: Path) -> None:
+def test_forked_workers_answer_alike(tmp_path: Path) -> None:
     """Every model in one process: loaded, asked, forked, and asked again."""
+    problem = make_problem()
+    texts = as_texts(problem.X)
     for i, case in enumerate([*CASES, GROWING]):
-        case.make().fit(problem.X, problem.Y).save(tmp_path / f"{i} {case.name}")
+        rows = texts if case.texts else problem.X
+        case.make().fit(rows, problem.Y).save(tmp_path / f"{i} {case.name}")
     sp.save_npz(tmp_path / "X.npz", problem.X)
+    (tmp_path / "texts.json").write_text(json.dumps(list(texts)))
     script = Path(__file__).with_name("forked.py")
     done = subprocess.run(
         [sys.executable, str(script), str(tmp_path)], capture_output=True, text=True, timeout=120

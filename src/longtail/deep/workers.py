@@ -23,6 +23,9 @@ _AHEAD = 16  # pieces that wait to be added up
 
 _Made = TypeVar("_Made")
 
+# The threads of torch's own pool do not live on in a forked process, which would wait for them.
+os.register_at_fork(after_in_child=lambda: torch.set_num_threads(1))
+
 
 def edges(count: int, width: int) -> list[int]:
     """Where pieces of ``width`` begin and end.

@@ -5,6 +5,7 @@ Texts are encoded longest first, so many tokens at a time, and come back in thei
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import Any, Protocol
@@ -18,7 +19,7 @@ from longtail.text.encoder_state import EncoderState
 __all__ = ["RUNTIMES", "Encoding", "OnnxEncoding", "TorchEncoding", "encoding_of"]
 
 RUNTIMES = ("auto", "torch", "onnx")
-_CPU_TOKENS = 1 << 12  # padded tokens encoded at a time
+_CPU_TOKENS = 1 << 11  # padded tokens encoded at a time
 _GPU_TOKENS = 1 << 17
 
 
@@ -43,7 +44,7 @@ def encoding_of(state: EncoderState, runtime: str, device: str, n_threads: int) 
         and not _has_gpu(device)
     ):
         return OnnxEncoding(state, n_threads)
-    return TorchEncoding(state.module(), device)
+    return TorchEncoding(state.module(), device, n_threads)
 
 
 def _has_gpu(device: str) -> bool:
@@ -66,9 +67,13 @@ def blocks(tokens: Tokens, most: int) -> Iterator[np.ndarray]:
 
 
 class TorchEncoding:
-    """An encoder of ``longtail.deep.encoders`` on a device."""
+    """An encoder of ``longtail.deep.encoders`` on a device.
 
-    def __init__(self, module: Any, device: str) -> None:
+    On a CPU each block of texts is one thread's work: the bits of a vector do not depend on the
+    number of threads, and a forked process finds no pool of torch's whose threads are gone.
+    """
+
+    def __init__(self, module: Any, device: str, n_threads: int) -> None:
         import torch
 
         from longtail.deep.training.plan import resolved_device
@@ -77,24 +82,34 @@ class TorchEncoding:
         name = resolved_device(device)
         require_device(name)
         self.device = torch.device(name)
+        self.n_threads = n_threads if name == "cpu" else 1
         self.module = module.to(self.device).eval()
 
     def __call__(self, tokens: Tokens) -> np.ndarray:
         import torch
 
         from longtail.deep.batches.token_rows import TokenRows
+        from longtail.deep.workers import single_threads
 
         out = np.empty((len(tokens), self.module.width), np.float32)
-        most = _CPU_TOKENS if self.device.type == "cpu" else _GPU_TOKENS
         rows = TokenRows(tokens, self.device)
-        low = self.device.type == "cuda" and not self.module.sparse_gradients
-        with (
-            torch.inference_mode(),
-            torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=low),
-        ):
-            for numbers in blocks(tokens, most):
+
+        def encode(numbers: np.ndarray) -> None:
+            low = self.device.type == "cuda" and not self.module.sparse_gradients
+            with (
+                torch.inference_mode(),
+                torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=low),
+            ):
                 batch = rows.take(torch.tensor(numbers).to(self.device))
                 out[numbers] = self.module(batch).float().cpu().numpy()
+
+        if self.device.type == "cpu":
+            with single_threads(self.n_threads) as pool:
+                for _ in pool.map(encode, blocks(tokens, _CPU_TOKENS)):
+                    pass
+        else:
+            for numbers in blocks(tokens, _GPU_TOKENS):
+                encode(numbers)
         return out
 
 
@@ -115,13 +130,18 @@ class OnnxEncoding:
             raise MissingDependencyError(
                 "onnxruntime", "onnx", "answering without torch"
             ) from error
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = max(1, n_threads)
+        self.runtime, self.file, self.n_threads = onnxruntime, state.onnx, max(1, n_threads)
+        self.width = state.width
+        self._open()
+
+    def _open(self) -> None:
+        options = self.runtime.SessionOptions()
+        options.intra_op_num_threads = self.n_threads
         options.inter_op_num_threads = 1
         options.log_severity_level = 3
         try:
-            self.session = onnxruntime.InferenceSession(
-                state.onnx.tobytes(), options, providers=["CPUExecutionProvider"]
+            self.session = self.runtime.InferenceSession(
+                self.file.tobytes(), options, providers=["CPUExecutionProvider"]
             )
             inputs = {each.name for each in self.session.get_inputs()}
         except Exception as error:  # the runtime has errors of its own
@@ -130,9 +150,11 @@ class OnnxEncoding:
             ) from None
         if inputs != {"ids", "mask"} or len(self.session.get_outputs()) != 1:
             raise ModelFormatError(f"the ONNX file of the encoder takes {sorted(inputs)}")
-        self.width = state.width
+        self.process = os.getpid()
 
     def __call__(self, tokens: Tokens) -> np.ndarray:
+        if self.process != os.getpid():  # a session's threads do not live on in a forked process
+            self._open()
         out = np.empty((len(tokens), self.width), np.float32)
         lengths = tokens.lengths
         for numbers in blocks(tokens, _CPU_TOKENS):

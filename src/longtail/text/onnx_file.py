@@ -23,6 +23,8 @@ log = logging.getLogger(__name__)
 def with_onnx(state: EncoderState, onnx: bool | str | None) -> EncoderState:
     """Return the state with the ONNX file that the parameter ``onnx`` of a ranker asks for."""
     if onnx not in (None, True, False, "int8"):
+        if not isinstance(onnx, str):
+            raise TypeError(f"onnx must be True, False, 'int8' or None, got {onnx!r}")
         raise ValueError(f"onnx must be True, False, 'int8' or None, got {onnx!r}")
     if onnx is False:
         return state.with_onnx(None)

@@ -2,7 +2,8 @@
 
 On a GPU chunks are wide, since every kernel launch costs as much as a small product, and but for a
 narrow last one they are multiples of ``ALIGNED``: rows that do not begin at multiples of 16 bytes
-are multiplied by other kernels, several times as slow.
+are multiplied by other kernels, several times as slow. Few scores stay in one chunk all the same:
+where there are two, the processor waits for the GPU to learn which labels lie in which.
 """
 
 from __future__ import annotations
@@ -19,12 +20,15 @@ CHUNK = 256  # on a CPU, where a chunk is the work of one thread
 ALIGNED = 8
 GPU_CHUNK = 16_384
 GPU_LOGITS = 1 << 25  # of a chunk, where the batch is small
+GPU_FEW = 1 << 23  # scores that stay in one chunk, however wide
 
 
 def chunk_edges(rows: int, outputs: int, device: torch.device) -> list[int]:
     """Return where the chunks of outputs begin and end, for a batch of so many rows."""
     if device.type == "cpu":
         return edges(outputs, CHUNK)
+    if rows * outputs <= GPU_FEW:
+        return [0, outputs]
     width = max(GPU_CHUNK, GPU_LOGITS // max(1, rows)) // ALIGNED * ALIGNED
     out = edges(outputs, width)
     last = outputs // ALIGNED * ALIGNED
