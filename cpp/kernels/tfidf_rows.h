@@ -19,10 +19,10 @@ class ColumnWeights {
   ColumnWeights() = default;
   explicit ColumnWeights(const float* dense) : values_(dense) {}
   ColumnWeights(const int32_t* columns, const float* values, int64_t n, float others)
-      : columns_(columns), values_(values), n_(n), others_(others) {}
-  explicit operator bool() const { return values_ != nullptr; }
+      : columns_(columns), values_(values), n_(n), others_(others), listed_(true) {}
+  explicit operator bool() const { return listed_ || values_ != nullptr; }
   float operator[](uint32_t column) const {
-    if (!columns_) return values_[column];
+    if (!listed_) return values_[column];
     const int32_t* end = columns_ + n_;
     const int32_t* at = std::lower_bound(columns_, end, static_cast<int32_t>(column));
     return at != end && *at == static_cast<int32_t>(column) ? values_[at - columns_] : others_;
@@ -33,6 +33,7 @@ class ColumnWeights {
   const float* values_ = nullptr;
   int64_t n_ = 0;
   float others_ = 0;
+  bool listed_ = false;  // of an empty list, columns_ may be null
 };
 
 // value = tf * weight[column], divided by the row's norm; tf is the count, 1 + log(count) (sublinear) or 1 (binary).
