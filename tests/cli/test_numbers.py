@@ -277,7 +277,7 @@ def test_a_missing_torch_is_said_before_any_work(
         (("train", "{data}", "-o", "x", "--device", "cuda"), "--model network"),
         (
             ("train", "{data}", "-o", "x", "--model", "ensemble", "--device", "cuda"),
-            "ensemble takes no device: network, mach, declare do",
+            "ensemble takes no device: network, text-network, mach, declare do",
         ),
         (
             ("train", "{data}", "-o", "x", "--model", "declare", "--memory-limit", "1GB"),
@@ -335,7 +335,5 @@ def test_training_goes_on_in_either_phase(phase: str, tmp_path: Path) -> None:
     assert parts.is_dir() and not output.exists()
     again = run("train", data, "-o", output, *options)
     assert "going on with" in again.stderr and not parts.exists()
-    arrays = sorted((tmp_path / "whole").glob("*.npy"))
-    assert len(arrays) > 20
-    for file in arrays:
-        assert (output / file.name).read_bytes() == file.read_bytes(), file.name
+    whole = (tmp_path / "whole" / "arrays.bin").read_bytes()
+    assert whole and (output / "arrays.bin").read_bytes() == whole
