@@ -33,7 +33,7 @@ from longtail.deep.batches.sparse_rows import SparseRows
 from longtail.deep.encoders.bag import Bag
 from longtail.deep.objectives import named
 from longtail.deep.outputs import Full
-from longtail.deep.training.optimise import LazyAdam
+from longtail.deep.optimisers import LazyAdam
 
 
 def random_rows(rng: np.random.Generator, n: int, width: int, per_row: int) -> sp.csr_matrix:

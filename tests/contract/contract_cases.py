@@ -43,7 +43,11 @@ WITH_TORCH = [
         lambda **p: lt.DECLARE(**{"estimator": lt.Network(**NETWORK), "n_components": 8, **p}),
     ),
 ]
+DUAL = {"encoder": "average", "epochs": 6, "batch_size": 16, "learning_rate": 0.02}
+DUAL |= {"head_learning_rate": 0.01, "device": "cpu", "n_jobs": 1, "onnx": False, "period": 2}
 WITH_TEXTS = [
+    Case("DualEncoder", lambda **p: lt.DualEncoder(**{**DUAL, **p}), texts=True),
+    Case("UniDEC", lambda **p: lt.UniDEC(**{**DUAL, **p}), texts=True),
     Case("TextNetwork", lambda **p: lt.TextNetwork(**{**TEXTS, **p}), texts=True),
     Case(
         "MACH(texts)",

@@ -28,8 +28,8 @@ def one_step(
     from longtail.deep.batches.sparse_rows import SparseRows
     from longtail.deep.encoders.bag import Bag
     from longtail.deep.objectives import named
+    from longtail.deep.optimisers import LazyAdam
     from longtail.deep.outputs import Full
-    from longtail.deep.training.optimise import LazyAdam
     from longtail.deep.training.pruning import prune
 
     place = torch.device(device)

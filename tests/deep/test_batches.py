@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 
 from longtail.deep.batches import sparse_rows as module  # noqa: E402
 from longtail.deep.batches.sparse_rows import SparseRows  # noqa: E402
-from longtail.deep.outputs.chunks import CHUNK, chunk_edges  # noqa: E402
+from longtail.deep.outputs.chunks import CHUNK, GPU_FEW, chunk_edges  # noqa: E402
 
 CPU = torch.device("cpu")
 
@@ -58,6 +58,8 @@ def test_chunks_cover_the_outputs_and_are_aligned_on_a_gpu(outputs, rows):
     for device in (CPU, torch.device("cuda")):
         edges = chunk_edges(rows, outputs, device)
         assert edges[0] == 0 and edges[-1] == outputs and (np.diff(edges) > 0).all()
+    if len(edges) == 2 and rows * outputs <= GPU_FEW:
+        return  # one chunk: nothing is cut, and nobody waits for where
     assert all(edge % 8 == 0 for edge in edges[:-1])
     assert all(width % 8 == 0 for width in np.diff(edges)[:-1])
     assert edges[-1] - edges[-2] < 8 or outputs % 8 == 0

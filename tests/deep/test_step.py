@@ -14,8 +14,9 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 from deep_cases import one_step  # noqa: E402
 
 from longtail import losses  # noqa: E402
+from longtail.deep.batches.pairs import PoolTargets  # noqa: E402
 from longtail.deep.objectives import Binary, Softmax, named  # noqa: E402
-from longtail.deep.outputs import Full, Pool, PoolTargets  # noqa: E402
+from longtail.deep.outputs import Full, Pool  # noqa: E402
 
 
 def problem(outputs: int = 50, seed: int = 0) -> tuple[Any, ...]:

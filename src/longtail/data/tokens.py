@@ -17,8 +17,8 @@ class Tokens:
 
     ``offsets`` (n + 1,) int64 and ``ids`` int32 may be mapped from disk. ``n_truncated``: how many
     texts were longer than the tokenizer was allowed to make them. ``source``: the tokenizer, where
-    it is known. Rows are taken with a slice, an
-    array of row numbers, or a mask, as from a matrix.
+    it is known. Rows are taken with a slice, an array of row numbers, or a mask, as from a matrix;
+    ``a + b`` puts them one after the other.
 
     >>> tokens = Tokens(np.array([0, 2, 5]), np.array([7, 8, 1, 2, 3]))
     >>> len(tokens), tokens[1:].ids
@@ -83,6 +83,15 @@ class Tokens:
 
     def __iter__(self) -> Iterator[np.ndarray]:
         return (self.ids[a:b] for a, b in zip(self.offsets[:-1], self.offsets[1:], strict=True))
+
+    def __add__(self, other: Tokens) -> Tokens:
+        """Return the rows of both, one after the other."""
+        return Tokens(
+            np.concatenate([self.offsets, self.offsets[-1] + other.offsets[1:]]),
+            np.concatenate([self.ids, other.ids]),
+            self.n_truncated + other.n_truncated,
+            self.source,
+        )
 
     def cut(self, max_length: int) -> Tokens:
         """Return rows of at most ``max_length`` tokens: the first ones, and the last, which closes

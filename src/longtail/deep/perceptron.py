@@ -14,9 +14,9 @@ from longtail.deep.batches.feed import RowFeed
 from longtail.deep.batches.sparse_rows import SparseRows
 from longtail.deep.encoders.bag import Bag, drawn_weights
 from longtail.deep.objectives import ErrorLength, Objective, SquaredError, named
+from longtail.deep.optimisers import LazyAdam
 from longtail.deep.outputs import Full
 from longtail.deep.training.checkpoint import open_checkpoint
-from longtail.deep.training.optimise import LazyAdam
 from longtail.deep.training.plan import Plan
 from longtail.deep.training.pruning import Pruning
 from longtail.deep.training.trainer import Outcome, Trainer, require_device

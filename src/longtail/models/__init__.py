@@ -39,6 +39,8 @@ TABLE = {
     "svd-code": "longtail.codes:SVDCode",
     "tagger": "longtail.tagger:Tagger",
     "text-network": "longtail.text:TextNetwork",
+    "dual-encoder": "longtail.text:DualEncoder",
+    "unidec": "longtail.text:UniDEC",
     "tfidf": "longtail.features:Tfidf",
     "threshold-rule": "longtail.decide:Threshold",
     "top-k-rule": "longtail.decide:TopKRule",

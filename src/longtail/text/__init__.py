@@ -10,6 +10,8 @@ calibration, filters, saving, labels that come later. Training needs the extra `
 transformers); answering needs it too, or the extra ``onnx``.
 """
 
+from longtail.text.dual_encoder import DualEncoder
 from longtail.text.text_network import TextNetwork
+from longtail.text.unidec import UniDEC
 
-__all__ = ["TextNetwork"]
+__all__ = ["DualEncoder", "TextNetwork", "UniDEC"]

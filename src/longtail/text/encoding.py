@@ -55,8 +55,11 @@ def _has_gpu(device: str) -> bool:
     return resolved_device("auto") != "cpu"
 
 
-def blocks(tokens: Tokens, most: int) -> Iterator[np.ndarray]:
-    """Yield numbers of texts to encode together: at most ``most`` padded tokens, or one text."""
+def blocks(tokens: Any, most: int) -> Iterator[np.ndarray]:
+    """Yield numbers of texts to encode together: at most ``most`` padded tokens, or one text.
+
+    ``tokens``: anything with their ``lengths``.
+    """
     lengths = np.maximum(tokens.lengths, 1)
     order = np.argsort(-lengths, kind="stable")
     begin = 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +26,7 @@ from longtail.deep.training.validation import LabelValidation, TargetValidation
 from longtail.propensity import JainPropensity
 from longtail.text.pretrained import fetched
 
-__all__ = ["Trained", "train_text_network"]
+__all__ = ["Trained", "first_encoder", "torch_threads", "train_text_network"]
 
 
 @dataclass
@@ -60,7 +62,7 @@ def train_text_network(
     valid, rows = order[:n_valid], np.sort(order[n_valid:])
     with own_randomness(device):
         torch.manual_seed(plan.seed % 2**63)
-        encoder = _encoder(model, n_tokens) if start is None else start.encoder_.module()
+        encoder = first_encoder(model, n_tokens) if start is None else start.encoder_.module()
         if start is None and isinstance(encoder, Average):
             encoder.prepare(tokens[rows])
         encoder = encoder.to(device)
@@ -112,20 +114,25 @@ def train_text_network(
         ),
         title=type(model).__name__,
     )
-    if device.type != "cpu":
+    with torch_threads(plan):
         outcome = trainer.run()
-    else:
-        before = torch.get_num_threads()
-        torch.set_num_threads(plan.threads)
-        try:
-            outcome = trainer.run()
-        finally:
-            torch.set_num_threads(before)
     trained = [array.detach().cpu().numpy().copy() for array in output.trained().values()]
     return Trained(encoder.eval(), trained[0], trained[1], outcome)
 
 
-def _encoder(model: Any, n_tokens: int) -> nn.Module:
+@contextmanager
+def torch_threads(plan: Plan) -> Iterator[None]:
+    """Let torch use the threads of a plan, on a CPU."""
+    before = torch.get_num_threads()
+    try:
+        if plan.device == "cpu":
+            torch.set_num_threads(plan.threads)
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def first_encoder(model: Any, n_tokens: int) -> nn.Module:
     """Return the encoder to begin with."""
     if model.encoder == "average":
         return Average(n_tokens)

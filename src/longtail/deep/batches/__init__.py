@@ -2,5 +2,5 @@
 
 ``SparseRows`` and ``TokenRows`` hold inputs, ``LabelRows`` and ``DenseRows`` targets; ``Feed`` puts
 an order on both and hands out pairs. Whatever a training should see differently (mined negatives,
-shortlists, added rows) is another feed.
+shortlists, added rows) is another feed: ``PairFeed`` hands out rows with pools of labels.
 """

@@ -20,6 +20,12 @@ class Feed(Protocol):
     def epoch(self, number: int) -> Iterator[tuple[Any, Any]]:
         """Yield the inputs and targets of every batch; the same for the same number."""
 
+    def arrays(self) -> dict[str, torch.Tensor]:
+        """Return what later epochs depend on besides their number, for a checkpoint."""
+
+    def load(self, arrays: dict[str, torch.Tensor]) -> None:
+        """Take over what ``arrays`` returned."""
+
 
 class RowFeed:
     """Rows in a random order, anew in every epoch.
@@ -53,3 +59,9 @@ class RowFeed:
             targets.batches(rows, self.batch_size),
             strict=True,
         )
+
+    def arrays(self) -> dict[str, torch.Tensor]:
+        return {}
+
+    def load(self, arrays: dict[str, torch.Tensor]) -> None:
+        pass

@@ -72,16 +72,16 @@ class TokenRows:
         return rows[np.argsort(-self.lengths[rows], kind="stable")]
 
     def take(self, rows: torch.Tensor) -> TokenBatch:
-        numbers = rows.cpu().numpy()
-        return self._padded(numbers, rows)
+        return self.take_known(rows.cpu().numpy(), rows)
 
     def batches(self, rows: torch.Tensor, batch_size: int) -> Iterator[TokenBatch]:
         """Yield the rows with these numbers, so many at a time, in this order."""
         numbers = rows.cpu().numpy()
         for begin, part in enumerate(rows.split(batch_size)):
-            yield self._padded(numbers[begin * batch_size : (begin + 1) * batch_size], part)
+            yield self.take_known(numbers[begin * batch_size : (begin + 1) * batch_size], part)
 
-    def _padded(self, numbers: np.ndarray, rows: torch.Tensor) -> TokenBatch:
+    def take_known(self, numbers: np.ndarray, rows: torch.Tensor) -> TokenBatch:
+        """Return some rows whose numbers are known here and on the device."""
         lengths = self.lengths[numbers]
         longest = int(lengths.max(initial=1))
         width = -(-longest // _MULTIPLE) * _MULTIPLE

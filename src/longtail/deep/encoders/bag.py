@@ -40,7 +40,7 @@ class Bag(nn.Module):
         self.weight, self.bias = nn.Parameter(weight), nn.Parameter(bias)
         self.pool = pool
         self.width = int(weight.shape[1])
-        self.sparse_gradients = True
+        self.sparse_gradients = self.unique_gradients = True
 
     def forward(self, batch: Batch) -> torch.Tensor:
         """Return vectors (b, h)."""

@@ -7,6 +7,9 @@ objective           loss of a row                                         gradie
 ``Softmax``         ``sum_j w_j (log sum_i e^{z_i} - z_j)``               ``|w| softmax(z)_j - w_j``
 ``SquaredError``    ``1/2 sum_j (z_j - t_j)^2``                           ``z_j - t_j``
 ``ErrorLength``     ``sqrt(sum_j (z_j - t_j)^2)``                         ``(z_j - t_j) / |z - t|``
+``SupCon``          ``sum_p w_p (log sum_l e^{z_l} - z_p)``, over a pool  ``softmax(z)_j - w_j``
+``Decoupled``       the same, l over p and the negatives alone            see ``contrastive``
+``Triplet``         ``sum_p w_p max(0, margin - z_p + max_n z_n)``        see ``contrastive``
 ==================  ====================================================  ========================
 
 ``l1`` and ``l0`` are the logistic loss, the squared hinge, the hinge or the squared error, of a
@@ -19,9 +22,21 @@ rows and labels ("mean").
 """
 
 from longtail.deep.objectives.binary import Binary
+from longtail.deep.objectives.contrastive import Decoupled, SupCon, Triplet
 from longtail.deep.objectives.named import named
 from longtail.deep.objectives.objective import Bound, Objective
 from longtail.deep.objectives.regression import ErrorLength, SquaredError
 from longtail.deep.objectives.softmax import Softmax
 
-__all__ = ["Binary", "Bound", "ErrorLength", "Objective", "Softmax", "SquaredError", "named"]
+__all__ = [
+    "Binary",
+    "Bound",
+    "Decoupled",
+    "ErrorLength",
+    "Objective",
+    "Softmax",
+    "SquaredError",
+    "SupCon",
+    "Triplet",
+    "named",
+]

@@ -8,11 +8,13 @@ A layer owns its weights, their precision and the state of their optimiser:
 - ``arrays()`` and ``load(arrays)`` are its state, for checkpoints and for the model.
 
 None of them holds (b, L) numbers. ``full`` has a row of weights for every label and looks at all of
-them in every step, ``pool`` at those that a batch names. The order of chunks and the seed are part
-of the contract: the same bits on a CPU for any number of threads.
+them in every step, ``pool`` at those that a batch names; ``heads`` compares the texts of rows with
+those of labels, with or without a row of weights for each. The order of chunks and the seed are
+part of the contract: the same bits on a CPU for any number of threads.
 """
 
 from longtail.deep.outputs.full import Full
-from longtail.deep.outputs.pool import Pool, PoolTargets
+from longtail.deep.outputs.heads import HeadPlan, Heads
+from longtail.deep.outputs.pool import Pool
 
-__all__ = ["Full", "Pool", "PoolTargets"]
+__all__ = ["Full", "HeadPlan", "Heads", "Pool"]

@@ -41,6 +41,10 @@ class Layer(ABC):
     def n_labels(self) -> int:
         return len(self.weights.values)
 
+    @property
+    def device(self) -> torch.device:
+        return self.weights.values.device
+
     @abstractmethod
     def step(
         self,

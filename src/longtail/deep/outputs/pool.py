@@ -8,34 +8,14 @@ momentum moves every row in every step, would behave differently.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import torch
 
 from longtail.deep.adam import Adam
+from longtail.deep.batches.pairs import PoolTargets
 from longtail.deep.objectives.objective import Objective
 from longtail.deep.outputs.layer import Layer
 
-__all__ = ["Pool", "PoolTargets"]
-
-
-@dataclass
-class PoolTargets:
-    """``labels``: ids (s,) for all rows of a batch, or (b, s) per row, padded with -1; ``targets``
-    (b, s) in [0, 1]; ``weights`` (b, s): what an entry costs, None for 1.
-    """
-
-    labels: torch.Tensor
-    targets: torch.Tensor
-    weights: torch.Tensor | None = None
-
-    def __len__(self) -> int:
-        return len(self.targets)
-
-    @property
-    def present(self) -> torch.Tensor:
-        """Mask (b, s) of the entries that are labels."""
-        return (self.labels >= 0).expand(self.targets.shape)
+__all__ = ["Pool"]
 
 
 class Pool(Layer):

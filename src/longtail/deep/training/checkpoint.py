@@ -54,6 +54,7 @@ class Checkpoint:
             "buffer": dict(trainer.encoder.named_buffers()),
             "output": trainer.output.arrays(),
             "best": trainer.best or {},
+            "feed": trainer.feed.arrays(),
         }
         arrays: dict[str, np.ndarray] = {}
         names: dict[str, list[str]] = {}
@@ -94,6 +95,7 @@ class Checkpoint:
         for name, tensor in groups["buffer"].items():
             buffers[name].copy_(tensor)
         trainer.output.load(groups["output"], meta["steps"])
+        trainer.feed.load(groups.get("feed", {}))
         trainer.best = groups["best"] or None
         trainer.best_value, trainer.best_epoch = meta["best"]
         trainer.history = list(meta["history"])

@@ -17,8 +17,8 @@ import torch
 from torch import nn
 
 from longtail.deep.objectives.objective import Objective
+from longtail.deep.optimisers import clip_gradients
 from longtail.deep.outputs.layer import Layer
-from longtail.deep.training.optimise import clip_gradients
 from longtail.deep.training.plan import Plan
 
 __all__ = ["Step"]

@@ -16,9 +16,9 @@ from torch import nn
 from longtail._progress import Progress
 from longtail.deep.batches.feed import Feed
 from longtail.deep.objectives.objective import Objective
+from longtail.deep.optimisers import EncoderOptimiser, optimiser_of
 from longtail.deep.outputs.layer import Layer
 from longtail.deep.training.checkpoint import Checkpoint
-from longtail.deep.training.optimise import EncoderOptimiser, optimiser_of
 from longtail.deep.training.plan import Plan
 from longtail.deep.training.pruning import Pruning
 from longtail.deep.training.schedule import Schedule

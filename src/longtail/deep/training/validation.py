@@ -79,7 +79,7 @@ class TargetValidation:
 
 
 def _batches(inputs: Any, numbers: np.ndarray, output: Any) -> Any:
-    device = output.weights.values.device
+    device = output.device
     for begin in range(0, len(numbers), _ROWS):
         part = numbers[begin : begin + _ROWS]
         yield inputs.take(torch.tensor(part).to(device)), part

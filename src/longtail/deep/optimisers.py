@@ -58,6 +58,7 @@ class LazyAdam:
         self.parameters = dict(encoder.named_parameters())
         self.states = {n: AdamArray.starting(p.data) for n, p in self.parameters.items()}
         self.weight_decay, self.steps = weight_decay, 0
+        self.unique = getattr(encoder, "unique_gradients", False)  # no row is named twice
 
     def step(self, rate: float) -> None:
         self.steps += 1
@@ -68,7 +69,8 @@ class LazyAdam:
                 continue
             rows = None
             if gradient.is_sparse:
-                gradient = gradient.coalesce()  # nothing to do for what is so already
+                if not self.unique:
+                    gradient = gradient.coalesce()
                 rows, gradient = gradient._indices()[0], gradient._values()
             self.states[name].update(gradient, adam, self.steps, rows=rows)
             parameter.grad = None

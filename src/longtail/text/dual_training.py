@@ -1,0 +1,172 @@
+"""The training behind ``DualEncoder`` and ``UniDEC``: texts of rows and of labels to an encoder,
+heads and, for the latter, a table of label vectors.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from longtail.data.tokens import Tokens
+from longtail.deep.batches.pair_feed import Mining, PairFeed
+from longtail.deep.batches.token_rows import TokenRows
+from longtail.deep.encoders.average import Average
+from longtail.deep.encoders.siamese import Siamese
+from longtail.deep.objectives import Decoupled, Objective, SupCon, Triplet, named
+from longtail.deep.outputs.heads import HeadPlan, Heads, started
+from longtail.deep.training.checkpoint import open_checkpoint
+from longtail.deep.training.plan import Plan
+from longtail.deep.training.trainer import Outcome, Trainer, own_randomness, require_device
+from longtail.deep.training.validation import LabelValidation
+from longtail.propensity import JainPropensity
+from longtail.text.encoding import blocks
+from longtail.text.training import first_encoder, torch_threads
+
+__all__ = ["LOSSES", "DualTrained", "train_dual_encoder"]
+
+LOSSES = ("decoupled", "supcon", "triplet")
+_ENCODED = {"cpu": 1 << 12, "cuda": 1 << 18}  # padded tokens encoded at a time, all at once
+
+
+@dataclass
+class DualTrained:
+    """A trained encoder, the heads' weights by name, and how it went."""
+
+    encoder: nn.Module
+    heads: dict[str, np.ndarray]
+    outcome: Outcome
+
+
+def train_dual_encoder(
+    model: Any,
+    tokens: Tokens,
+    label_tokens: Tokens,
+    Y: Any,
+    plan: Plan,
+    *,
+    n_tokens: int,
+    start: Any = None,
+) -> DualTrained:
+    """Train on texts, label texts and labels. ``start`` is a fitted model to go on from."""
+    require_device(plan.device)
+    device = torch.device(plan.device)
+    order = np.random.default_rng([plan.seed, 0]).permutation(len(tokens))
+    n_valid = int(len(tokens) * plan.validation)
+    valid, rows = order[:n_valid], np.sort(order[n_valid:])
+    with own_randomness(device):
+        torch.manual_seed(plan.seed % 2**63)
+        inner = first_encoder(model, n_tokens) if start is None else start.encoder_.module()
+        if start is None and isinstance(inner, Average):
+            inner.prepare(tokens[rows])
+        encoder = Siamese(inner).to(device)
+        longest = getattr(inner, "max_length", None)
+        queries = TokenRows(tokens, device, longest)
+        labels = TokenRows(label_tokens, device, longest)
+        texts = AllTexts(encoder, plan)
+        output = _heads(model, inner.width, Y.shape[1], plan, device, start)
+        if output.table is not None and start is None:
+            with torch.no_grad():
+                first = output.classified(texts.vectors(labels))
+                output.table.values.copy_(nn.functional.normalize(first, dim=1))
+
+    def look() -> tuple[torch.Tensor, torch.Tensor]:
+        with torch.no_grad():
+            return output.met(texts.vectors(queries)), output.met(texts.vectors(labels))
+
+    validate: Any = None
+    if n_valid:
+        p = JainPropensity().fit(Y) if plan.metric == "psp" else None
+        watched = LabelValidation(queries, Y, valid, plan.metric, p)
+
+        def validate(encode: Any, output: Heads) -> float:
+            answer = "dual" if output.table is None else "both"
+            output.labels = output.label_vectors(texts.vectors(labels), answer)
+            return watched(encode, output)
+
+    mining = model._mining()
+    trainer = Trainer(
+        encoder,
+        output,  # type: ignore[arg-type]
+        _objective(model),
+        PairFeed(queries, labels, Y, rows, plan.batch_size, mining, plan.seed, device, look),
+        plan,
+        validate=validate,
+        checkpoint=open_checkpoint(
+            plan,
+            [tokens, label_tokens, Y],
+            encoder=str(model.encoder),
+            settings=repr([mining, output.plan, model._setting("loss"), model.width]),
+            threads=plan.threads,
+        ),
+        title=type(model).__name__,
+    )
+    with torch_threads(plan):
+        outcome = trainer.run()
+    heads = {name: a.detach().cpu().numpy().copy() for name, a in output.trained().items()}
+    return DualTrained(inner.eval(), heads, outcome)
+
+
+class AllTexts:
+    """Encodes many texts with the encoder as it is at the time."""
+
+    def __init__(self, encoder: nn.Module, plan: Plan) -> None:
+        self.encoder, self.device = encoder, torch.device(plan.device)
+        self.low = plan.precision == "bfloat16" and not encoder.sparse_gradients
+
+    @torch.no_grad()
+    def vectors(self, texts: TokenRows) -> torch.Tensor:
+        """Return vectors (n, e) float32."""
+        was_training = self.encoder.training
+        self.encoder.eval()
+        out = torch.empty(len(texts), self.encoder.width, device=self.device)  # type: ignore[arg-type]
+        for numbers in blocks(texts, _ENCODED.get(self.device.type, 1 << 12)):
+            at = torch.tensor(numbers).to(self.device)
+            with torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self.low):
+                out[at] = self.encoder(texts.take_known(numbers, at)).float()
+        self.encoder.train(was_training)
+        return out
+
+
+def _heads(
+    model: Any, width: int, n_labels: int, plan: Plan, device: torch.device, start: Any
+) -> Heads:
+    size = width if model.width is None else int(model.width)
+    settings = model._head_plan()
+    dual, classifier = started(width, size, device), None
+    table = None
+    if model.has_table:
+        classifier = started(width, size, device)
+        table = torch.zeros(n_labels, size, device=device)
+    heads = Heads(dual, classifier, table, n_labels, settings, weight_decay=plan.weight_decay)
+    if start is not None:
+        with torch.no_grad():
+            for name, array in heads.trained().items():
+                array.copy_(torch.tensor(start.heads_[name]))
+    return heads
+
+
+def _objective(model: Any) -> Objective:
+    loss, temperature = model._setting("loss"), float(model._setting("temperature"))
+    if loss == "triplet":
+        return Triplet(margin=float(model.margin))
+    return {"decoupled": Decoupled, "supcon": SupCon}[loss](temperature=temperature)
+
+
+def classifier_plan(model: Any, **settings: Any) -> HeadPlan:
+    """Return the plan of heads with a classifier."""
+    loss, temperature = model._setting("loss"), float(model._setting("classifier_temperature"))
+    kind = SupCon if loss == "supcon" else Decoupled
+    return HeadPlan(classifier=kind(temperature=temperature), binary=named("sigmoid"), **settings)
+
+
+def mining_of(model: Any) -> Mining:
+    """Return how a model wants its negatives."""
+    names = ("positives", "negatives", "period", "mine_from", "clusters")
+    settings = {name: model._setting(name) for name in names}
+    clusters = settings["clusters"]
+    settings["clusters"] = clusters if isinstance(clusters, str) else tuple(clusters)
+    return Mining(pick_one=model._setting("pick") == "one", pool=model.pool_size, **settings)
