@@ -59,6 +59,7 @@ _HOME = {
 }
 _ROOMS = {
     "audit",
+    "augment",
     "baselines",
     "coded",
     "codes",
