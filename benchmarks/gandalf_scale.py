@@ -23,8 +23,8 @@ import longtail as lt
 
 
 def drawn_labels(n: int, n_labels: int, per_row: int, seed: int = 0) -> sp.csr_matrix:
-    """A few labels are frequent and most are rare; those of a row lie close to each other by rank, so
-    that labels go together.
+    """A few labels are frequent, most are rare; those of a row are near each other by rank, so that
+    labels go together.
     """
     rng = np.random.default_rng(seed)
     first = np.exp(rng.random(n) ** 0.7 * np.log(n_labels)).astype(np.int64) - 1

@@ -196,7 +196,7 @@ def test_a_graph_of_ones_own() -> None:
         ({"delta": "much"}, TypeError, "delta must be a number"),
         ({"graph": "walk"}, ValueError, "graph must be one of co-occurrence"),
         ({"graph": np.eye(4)}, ValueError, "graph has 4 labels, expected 3"),
-        ({"labels": [3]}, ValueError, "labels names label 3, but there are 3"),
+        ({"labels": [3]}, ValueError, "labels names label 3, but there are 3 labels"),
         ({"labels": [1, 1]}, ValueError, "twice"),
         ({"labels": [True]}, ValueError, "a mask of 1"),
         ({"labels": [0.5]}, TypeError, "label ids or a mask"),
@@ -231,7 +231,8 @@ def test_rows_of_every_kind_are_appended() -> None:
     for X in (dense, sp.csr_matrix(dense), tokens, ["a", "b", "c"]):
         rows, both = append_rows(X, Y, X[:2], more)
         np.testing.assert_allclose(both.toarray(), np.vstack([CASE, CASE[:2] / 2]))
-        as_lists = [list(map(str, np.ravel(row.toarray() if sp.issparse(row) else row))) for row in rows]
+        flat = (row.toarray() if sp.issparse(row) else row for row in rows)
+        as_lists = [np.ravel(row).tolist() for row in flat]
         assert len(as_lists) == 5 and as_lists[3:] == as_lists[:2]
     with pytest.raises(TypeError, match="X holds texts and extra_X a dense matrix"):
         append_rows(["a", "b", "c"], Y, dense, Y)

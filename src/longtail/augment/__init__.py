@@ -1,4 +1,4 @@
-"""Training rows made of label texts: Gandalf and its variants, for any model that takes soft labels.
+"""Training rows made of label texts: Gandalf and its variants, for models of every kind.
 
 ``gandalf`` makes the rows; ``co_occurrence`` and ``random_walk`` are the graphs over labels that
 tell what else a label's text is about, ``tail_first`` and ``uniform`` choose some of the labels,

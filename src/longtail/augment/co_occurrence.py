@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -84,7 +85,7 @@ def as_ids(labels: Any, n_labels: int) -> np.ndarray:
         return np.flatnonzero(ids)
     if ids.min() < 0 or ids.max() >= n_labels:
         bad = ids.min() if ids.min() < 0 else ids.max()
-        raise ValueError(f"labels names label {bad}, but there are {n_labels} (0 to {n_labels - 1})")
+        raise ValueError(f"labels names label {bad}, but there are {n_labels} labels")
     ids = ids.astype(np.int64)
     if len(np.unique(ids)) != len(ids):
         raise ValueError("labels names a label twice")
@@ -112,7 +113,7 @@ def _blocks(
     # At most so many entries does the product have in the row of a label.
     most = np.bincount(Y.indices, np.repeat(np.diff(Y.indptr), np.diff(Y.indptr)), n_labels)
     edges = _edges(np.minimum(most, n_labels)[chosen])
-    for begin, end in zip(edges[:-1], edges[1:], strict=True):
+    for begin, end in itertools.pairwise(edges):
         ids = chosen[begin:end]
         product = by_label[ids] @ rows
         row_of = np.repeat(np.arange(end - begin), np.diff(product.indptr))
@@ -126,7 +127,7 @@ def _blocks(
 
 
 def _edges(sizes: np.ndarray) -> list[int]:
-    """Return where blocks of at most ``_BLOCK`` entries begin and end; each has one item or more."""
+    """Return where blocks of about ``_BLOCK`` entries begin and end; none is empty."""
     edges, ends = [0], np.cumsum(sizes)
     while edges[-1] < len(sizes):
         before = ends[edges[-1] - 1] if edges[-1] else 0

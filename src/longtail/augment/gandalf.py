@@ -62,8 +62,8 @@ def gandalf(
     array([[1.   , 0.667, 0.333],
            [1.   , 1.   , 0.5  ]], dtype=float32)
 
-    S. Kharbanda, D. Gupta, E. Schultheis, A. Banerjee, C.-J. Hsieh, R. Babbar, "Learning label-label
-    correlations in extreme multi-label classification via label features", KDD 2024, section 4.
+    S. Kharbanda et al., "Learning label-label correlations in extreme multi-label classification
+    via label features", KDD 2024, section 4.
     GLaS: C. Guo et al., "Breaking the glass ceiling for embedding-based classifiers for large
     output spaces", NeurIPS 2019.
     """

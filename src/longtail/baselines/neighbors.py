@@ -33,10 +33,10 @@ class NearestNeighbors(ProbabilityRanker):
     where w_i = s_i, or 1 with ``weights="uniform"``, or ``exp(s_i / temperature)`` with
     ``weights="softmax"``, where the nearest rows count most: the vote for dense rows such as the
     embeddings of a text model (``embed``), all of which resemble each other a little. Equal
-    similarities go to the smaller row, equal scores to the smaller label. Rows with no positive similarity are never neighbours, so a
-    query may have fewer than ``n_neighbors``, and one that resembles nothing (an empty row) gets no
-    answer: its row of the result is padding. Under a label filter, where k allowed labels are owed,
-    those that no neighbour has follow with the score 0.
+    similarities go to the smaller row, equal scores to the smaller label. Rows with no positive
+    similarity are never neighbours, so a query may have fewer than ``n_neighbors``, and one that
+    resembles nothing (an empty row) gets no answer: its row of the result is padding. Under a label
+    filter, where k allowed labels are owed, those that no neighbour has follow with the score 0.
 
     Sparse features are searched through an inverted index, which touches only rows that share a
     feature with the query; dense ones by blocked products. Nothing is approximated, so the cost

@@ -133,9 +133,7 @@ class Network(ProbabilityRanker):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(
-        self, X: Any, Y: Any, *, after_epoch: Hook | None = None, n_label_rows: int = 0
-    ) -> Any:
+    def fit(self, X: Any, Y: Any, *, after_epoch: Hook | None = None, n_label_rows: int = 0) -> Any:
         """Learn from features ``X`` (n, d) and labels ``Y`` (n, L).
 
         ``after_epoch(epoch, seconds, network)`` is called with the network as it is after every

@@ -57,7 +57,7 @@ def learn_from_held_out(
 ) -> Any:
     """Calibrates the fitted model, if asked to and it can be; returns the rule, fitted if it fits.
 
-    ``X``, ``Y``: the rows the model was fitted on; ``label_rows``: further rows of the same training
+    ``X``, ``Y``: the rows the model was fitted on; ``label_rows``: further rows of the training
     that are no texts of the kind it will be asked about, and are never held out. ``curve``: that
     of the same model fitted on a part of these rows, which is taken over.
     """
