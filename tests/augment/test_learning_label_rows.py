@@ -150,21 +150,22 @@ def test_a_tagger_learns_what_occurs_together() -> None:
     names = [f"label {j}" for j in range(L)]
     how = {"label_names": names, "label_texts": [*words[:7], "word1 unseen"]}
     taggers = {
-        learn: lt.Tagger(model=lt.OneVsAll(), calibrate=False, learn_label_texts=learn).fit(
+        str(learn): lt.Tagger(model=lt.OneVsAll(), calibrate=False, learn_label_texts=learn).fit(
             texts, names_of(Y), **how
         )
-        for learn in (False, True, "self", "co-occurrence", "symmetric", "random-walk")
+        for learn in (False, True, "self", "co-occurrence", 0.1, 1.0, "symmetric", "random-walk")
     }
     answers = {learn: tagger.predict_topk(texts, 3) for learn, tagger in taggers.items()}
-    assert answers[True] == answers["self"] != answers[False]
+    assert answers["True"] == answers["self"] != answers["False"]
+    assert answers["1.0"] == answers["self"] and answers["0.1"] == answers["co-occurrence"]
     assert answers["co-occurrence"] != answers["self"]
     assert answers["symmetric"] != answers["co-occurrence"]
     for learn, tagger in taggers.items():
-        known = L if learn else L - 1
+        known = L - 1 if learn == "False" else L
         assert tagger.n_rows_ == N and len(tagger.label_names) == known
         counts = np.bincount(Y.indices, minlength=L)[:known]
         assert tagger.label_counts_.tolist() == counts.tolist()
-    with pytest.raises(ValueError, match="learn_label_texts must be True, False or one of"):
+    with pytest.raises(ValueError, match="learn_label_texts must be True, False, a number"):
         lt.Tagger(learn_label_texts="cooccurrence").fit(texts, names_of(Y), **how)
 
 
@@ -195,3 +196,19 @@ def test_a_tagger_counts_on_the_rows_it_learns_from(monkeypatch: pytest.MonkeyPa
     n_labels = L - 1  # no text has the word of the last one, which is left out
     assert seen == [N, N - N // 10]
     assert fits == [(n + n_labels, n_labels) for n in seen]
+
+
+def test_soft_labels_cost_less_in_inner_nodes_too() -> None:
+    """A faint label does not make its node as positive as a plain one does."""
+    label = np.arange(40) % 4
+    X = np.eye(6, dtype=np.float32)[label]
+    X[:, 4], X[:, 5] = label < 2, label >= 2  # labels 0 and 1 resemble each other, so do 2 and 3
+    layers = []
+    for value in (0.0, 0.25, 1.0):
+        Y = np.eye(4, dtype=np.float32)[label]
+        Y[2, 0] = value
+        tree = lt.LabelTree(level_sizes=[2])
+        layers.append(lt.XRLinear(tree=tree).fit(X, Y).layers_[0].to_csr(6).toarray())
+    without, faint, plain = layers
+    change = np.abs(plain - without).max()
+    assert 0 < np.abs(faint - without).max() < 0.6 * change

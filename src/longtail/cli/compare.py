@@ -12,7 +12,7 @@ import typer
 from longtail.cli import options as opt
 from longtail.cli.models import make_models, parse_models
 from longtail.cli.output import note, print_json
-from longtail.cli.reading import DataOptions, Source, learned_graph, parse_weights, read
+from longtail.cli.reading import DataOptions, Source, learned_targets, parse_weights, read
 from longtail.cli.text_options import refuse_for_features, with_text_options
 from longtail.cli.training import leaning, measure, plans, set_aside
 from longtail.cli.trial import Trial, run_trial
@@ -91,7 +91,7 @@ def command(
         "field_weights": weights,
         "vectorizer": tfidf or None,
         "calibrate": calibrate,
-        "learn_label_texts": learned_graph(learn_label_texts, label_targets),
+        "learn_label_texts": learned_targets(learn_label_texts, label_targets),
         **settings,
     }
     options = DataOptions(

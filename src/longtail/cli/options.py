@@ -123,8 +123,9 @@ LearnLabelTexts = Annotated[
 LabelTargets = Annotated[
     str | None,
     typer.Option(
-        help="Learn from the texts of labels what else they go with: co-occurrence (Gandalf), "
-        "symmetric, random-walk or self, which is --learn-label-texts.",
+        help="Learn from the texts of labels what else they go with: co-occurrence (Gandalf), or "
+        "the share from which on it counts, such as 0.5; symmetric, random-walk; or self, which is "
+        "--learn-label-texts.",
         show_default=False,
     ),
 ]

@@ -13,7 +13,7 @@ from typing import Any
 
 from longtail.cli.output import note
 
-__all__ = ["DataOptions", "Part", "Source", "learned_graph", "parse_weights", "read"]
+__all__ = ["DataOptions", "Part", "Source", "learned_targets", "parse_weights", "read"]
 
 
 @dataclass(frozen=True)
@@ -107,15 +107,21 @@ def parse_weights(text: str | None) -> dict[str, float] | None:
     return out
 
 
-def learned_graph(learn: bool, targets: str | None) -> bool | str:
+def learned_targets(learn: bool, targets: str | None) -> bool | float | str:
     """``learn_label_texts`` of a tagger, from ``--learn-label-texts`` and ``--label-targets``."""
     if targets is None:
         return learn
     from longtail.augment.gandalf import GRAPHS
 
-    if targets not in GRAPHS:
-        raise ValueError(f"--label-targets must be one of {', '.join(GRAPHS)}, got {targets!r}")
-    return targets
+    if targets in GRAPHS:
+        return targets
+    with contextlib.suppress(ValueError):
+        if 0 <= float(targets) <= 1:
+            return float(targets)
+    raise ValueError(
+        f"--label-targets must be one of {', '.join(GRAPHS)}, or a number from 0 to 1, "
+        f"got {targets!r}"
+    )
 
 
 def read(data: str, options: DataOptions) -> Source:

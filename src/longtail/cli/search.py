@@ -24,7 +24,7 @@ class Search:
     device: str | None = None
     encoder: str | None = None
     tfidf: dict[str, Any] = field(default_factory=dict)  # choices about the texts that are given
-    learn_label_texts: bool | str = False
+    learn_label_texts: bool | float | str = False
 
     def __post_init__(self) -> None:
         make_models(self.models, device=self.device, encoder=self.encoder)

@@ -11,7 +11,7 @@ import typer
 from longtail.cli import options as opt
 from longtail.cli.models import named_model
 from longtail.cli.output import check_free, note, print_json
-from longtail.cli.reading import DataOptions, Source, learned_graph, parse_weights, read
+from longtail.cli.reading import DataOptions, Source, learned_targets, parse_weights, read
 from longtail.cli.resume import MEASURING, resumable, unfinished
 from longtail.cli.text_options import refuse_for_features, with_text_options
 from longtail.cli.training import fit_plan, leaning, measure, plans, set_aside, told
@@ -129,7 +129,7 @@ def command(
         "random_state": seed,
         "n_jobs": jobs,
         "calibrate": calibrate,
-        "learn_label_texts": learned_graph(learn_label_texts, label_targets),
+        "learn_label_texts": learned_targets(learn_label_texts, label_targets),
     }
     if missing_labels is not None:
         from longtail.cli.correction import corrected_model

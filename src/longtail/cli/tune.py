@@ -14,7 +14,7 @@ import typer
 from longtail.cli import options as opt
 from longtail.cli.models import parse_models
 from longtail.cli.output import check_free, note, print_json
-from longtail.cli.reading import DataOptions, Source, learned_graph, read
+from longtail.cli.reading import DataOptions, Source, learned_targets, read
 from longtail.cli.search import Search, shown
 from longtail.cli.text_options import refuse_for_features, with_text_options
 from longtail.cli.training import fit_plan, measure, plans, set_aside
@@ -70,8 +70,8 @@ def command(
     if output is not None:
         check_free(output, overwrite)
     names = parse_models(models)
-    graph = learned_graph(learn_label_texts, label_targets)
-    search = Search(names, seed, jobs, device, encoder, tfidf, graph)
+    learned = learned_targets(learn_label_texts, label_targets)
+    search = Search(names, seed, jobs, device, encoder, tfidf, learned)
     read_from = DataOptions(
         text_column,
         label_column,
@@ -86,8 +86,8 @@ def command(
     source = _with_validation(source, seed)
     given = jsonlib.loads(jsonlib.dumps(tfidf))  # as it is read back: lists for tuples
     kind = {"data": data, "metric": metric, "seed": seed, "tfidf": given}  # one journal for all
-    if graph:
-        kind["learn_label_texts"] = graph
+    if learned:
+        kind["learn_label_texts"] = learned
     done = _read_journal(journal, kind)
     plan, whole = plans(source, search.params)
     began, found = time.monotonic(), []

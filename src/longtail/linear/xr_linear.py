@@ -288,9 +288,11 @@ class XRLinear(LinearRanker):
         weights: LabelWeights,
     ) -> LevelProblem:
         positives = relevance
+        cost = None
         if level + 1 < len(tree.level_sizes_):  # an inner node is positive or not ...
             positives = ones_of(relevance)
-        cost = None  # ... how much so is relevance
+            if (relevance.data < 1).any():  # ... and costs less where its labels are soft
+                cost = np.minimum(relevance.data, np.float32(1))
         if self.cost_weights == "counts":
             cost = relevance.data
         elif self.cost_weights == "normalized":
