@@ -149,9 +149,10 @@ def n_instances(n_rows: int, n_label_rows: Any) -> int:
     """
     if isinstance(n_label_rows, bool) or not isinstance(n_label_rows, numbers.Integral):
         raise TypeError(f"n_label_rows must be a whole number, got {n_label_rows!r}")
-    if not 0 <= n_label_rows <= n_rows:
-        raise ValueError(f"n_label_rows is {n_label_rows}, but there are {n_rows} rows")
-    return n_rows - int(n_label_rows)
+    n = int(n_label_rows)
+    if not 0 <= n <= n_rows:
+        raise ValueError(f"n_label_rows is {n}, but there are {n_rows} rows")
+    return n_rows - n
 
 
 def as_seed(random_state: Any) -> int:

@@ -41,7 +41,7 @@ def random_walk(
     >>> bool(walks[0, 2] > 0), bool(walks[0, 1] > walks[0, 2])
     (True, True)
 
-    The defaults are those of ECLARE (Mittal et al., WWW 2021), as Gandalf uses them.
+    The defaults are those of the graph that Gandalf is compared with in its paper.
     """
     length, keep = as_k(length, "length"), as_k(keep, "keep")
     restart = as_share(restart, "restart")
@@ -89,7 +89,8 @@ def _drawn(starts: np.ndarray, at: np.ndarray, keys: np.ndarray) -> np.ndarray:
     """Return one of the places ``starts[at]`` to ``starts[at + 1]``, by the lower half of a key."""
     first = starts[at]
     size = (starts[at + 1] - first).astype(np.uint64)
-    return first + (((keys & np.uint64(0xFFFFFFFF)) * size) >> np.uint64(32)).astype(np.int64)
+    chosen = ((keys & np.uint64(0xFFFFFFFF)) * size) >> np.uint64(32)
+    return np.asarray(first + chosen.astype(np.int64))
 
 
 def _mixed(keys: Any) -> Any:

@@ -133,7 +133,7 @@ class NearestNeighbors(ProbabilityRanker):
         else:
             factors = np.ldexp(1.0, scaled.exponents + self.exponent_)
         with np.errstate(over="ignore", invalid="ignore"):  # where there is no neighbour
-            return keys.astype(np.float64) * factors[:, None]
+            return np.asarray(keys.astype(np.float64) * factors[:, None])
 
     def _predict_topk(self, X: Any, k: int) -> TopK:
         return self._vote(X, k, None)
