@@ -1,11 +1,16 @@
 """Data sets of the comparison of text models: tokens and labels, made once and kept in files.
 
 A folder of prepared rows holds, for each data set, ``NAME.npz`` with the token ids of its training,
-dev and test texts (and of title-only texts and label texts, where asked for) and the label
-matrices; it is small enough to be carried to another machine, which then needs neither the texts
-nor the tokenizer.
+dev and test texts, the label matrices, the token ids of label texts, where asked for, and the
+tokenizer; it is small enough to be carried to another machine, which then needs no texts.
 
     python benchmarks/text/rows.py --encoder FOLDER --output prepared/
+    python benchmarks/text/rows.py --encoder FOLDER --output prepared/ --titles --label-texts
+    python benchmarks/text/rows.py --encoder words --output prepared/ --titles --label-texts
+
+``--titles`` cuts texts after their first sentence, the title, and writes ``NAME-titles.npz``.
+``--encoder words`` takes the words of the training texts (and label texts) for a vocabulary, as
+encoders that begin from nothing do, and writes ``NAME-words.npz`` or ``NAME-titles-words.npz``.
 """
 
 from __future__ import annotations
@@ -20,16 +25,22 @@ import numpy as np
 import scipy.sparse as sp
 
 import longtail as lt
+from longtail.data.text_rows import TextRows
+from longtail.features.tokenizer import Tokenizer
 
 LENGTHS = {"TIB-SID-en": 192, "DebDeps-src": 128}
+SHORT = 32  # tokens of a title or of a label's text
 
 
 @dataclass(frozen=True)
 class Rows:
-    """``tokens`` and ``Y`` of "train", "dev" (where there is one) and "test"."""
+    """``tokens`` (or texts) and ``Y`` of "train", "dev" (where there is one) and "test"; ``labels``
+    are the tokens (or texts) of label texts, one per label, where they were asked for.
+    """
 
-    tokens: dict[str, lt.Tokens]
+    tokens: dict[str, Any]
     Y: dict[str, sp.csr_matrix]
+    labels: Any = None
 
     def held_out(self) -> tuple[Any, Any, Any, Any]:
         """Rows to learn from and rows to choose settings on: dev, or a tenth of the training."""
@@ -42,51 +53,86 @@ class Rows:
         return tokens[rest], Y[rest], tokens[valid], Y[valid]
 
 
-def prepare(name: str, tokenizer: Any, output: Path) -> None:
-    """Write the tokens and labels of a data set."""
-    data = lt.load_dataset(Path(os.environ["LONGTAIL_DATA"]) / name)
-    arrays: dict[str, np.ndarray] = {}
-    splits = {"train": data.train, "dev": data.dev, "test": data.test}
-    for split, part in splits.items():
+def read_texts(name: str, *, titles: bool = False) -> Rows:
+    """Return the texts of a data set themselves, whole or titles only, and those of its labels."""
+    folder = Path(os.environ["LONGTAIL_DATA"]) / name
+    data = lt.load_dataset(folder, label_text_field="text_en")
+    texts, Y = {}, {}
+    for split, part in {"train": data.train, "dev": data.dev, "test": data.test}.items():
         if part is None or part.texts is None:
             continue
-        tokens = tokenizer.encode(part.texts, LENGTHS[name])
-        arrays[f"{split}_offsets"] = tokens.offsets
-        arrays[f"{split}_ids"] = tokens.ids.astype(np.uint16)
-        arrays[f"{split}_indptr"] = part.Y.indptr
-        arrays[f"{split}_indices"] = part.Y.indices
-    arrays["n_labels"] = np.array(data.train.Y.shape[1])
-    np.savez_compressed(output / f"{name}.npz", **arrays)
+        whole = part.texts
+        texts[split] = TextRows(t.partition(". ")[0] for t in whole) if titles else TextRows(whole)
+        Y[split] = part.Y
+    return Rows(texts, Y, TextRows(data.label_texts))
+
+
+def prepare(name: str, encoder: str, output: Path, *, titles: bool, label_texts: bool) -> Path:
+    """Write the tokens and labels of a data set."""
+    rows = read_texts(name, titles=titles)
+    if encoder == "words":
+        more = list(rows.labels) if label_texts else []
+        tokenizer = Tokenizer.trained([*rows.tokens["train"], *more])
+    else:
+        tokenizer = Tokenizer.from_folder(encoder)
+    arrays = {"n_labels": np.array(rows.Y["train"].shape[1])}
+    for split, texts in rows.tokens.items():
+        put(arrays, split, tokenizer.encode(texts, SHORT if titles else LENGTHS[name]))
+        arrays[f"{split}_indptr"] = rows.Y[split].indptr
+        arrays[f"{split}_indices"] = rows.Y[split].indices
+    if label_texts:
+        put(arrays, "label", tokenizer.encode(rows.labels, SHORT))
+    arrays["tokenizer"] = np.frombuffer(tokenizer.json.encode(), np.uint8)
+    path = output / f"{name}{'-titles' * titles}{'-words' * (encoder == 'words')}.npz"
+    np.savez_compressed(path, **arrays)
+    return path
+
+
+def put(arrays: dict[str, np.ndarray], name: str, tokens: lt.Tokens) -> None:
+    arrays[f"{name}_offsets"] = tokens.offsets
+    small = not len(tokens.ids) or tokens.ids.max() < 1 << 16
+    arrays[f"{name}_ids"] = tokens.ids.astype(np.uint16) if small else tokens.ids
 
 
 def load(name: str, folder: Path) -> Rows:
-    """Return what ``prepare`` wrote."""
+    """Return what ``prepare`` wrote; ``name`` is that of the file."""
     tokens, Y = {}, {}
     with np.load(folder / f"{name}.npz") as file:
         width = int(file["n_labels"])
-        for split in ("train", "dev", "test"):
+        source = None
+        if "tokenizer" in file:
+            source = Tokenizer(file["tokenizer"].tobytes().decode())
+        for split in ("train", "dev", "test", "label"):
             if f"{split}_offsets" not in file:
                 continue
-            tokens[split] = lt.Tokens(file[f"{split}_offsets"], file[f"{split}_ids"])
+            offsets, ids = file[f"{split}_offsets"], file[f"{split}_ids"]
+            tokens[split] = lt.Tokens(offsets, ids, source=source)
+            if split == "label":
+                continue
             indptr, indices = file[f"{split}_indptr"], file[f"{split}_indices"]
             ones = np.ones(len(indices), np.float32)
             Y[split] = sp.csr_matrix((ones, indices, indptr), shape=(len(indptr) - 1, width))
-    return Rows(tokens, Y)
+    return Rows(tokens, Y, tokens.pop("label", None))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--encoder", required=True, help="folder with a tokenizer.json")
+    parser.add_argument("--encoder", required=True, help="folder with a tokenizer.json, or words")
     parser.add_argument("--output", required=True, type=Path)
+    parser.add_argument("--titles", action="store_true", help="first sentences only")
+    parser.add_argument("--label-texts", action="store_true", help="texts of labels too")
     parser.add_argument("names", nargs="*", default=list(LENGTHS))
     options = parser.parse_args()
-    from longtail.features.tokenizer import Tokenizer
-
     options.output.mkdir(parents=True, exist_ok=True)
-    tokenizer = Tokenizer.from_folder(options.encoder)
     for name in options.names:
-        prepare(name, tokenizer, options.output)
-        print(f"{name}: {(options.output / f'{name}.npz').stat().st_size / 2**20:.1f} MiB")
+        path = prepare(
+            name,
+            options.encoder,
+            options.output,
+            titles=options.titles,
+            label_texts=options.label_texts,
+        )
+        print(f"{path.name}: {path.stat().st_size / 2**20:.1f} MiB")
 
 
 if __name__ == "__main__":

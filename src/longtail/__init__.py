@@ -61,6 +61,7 @@ _HOME = {
 }
 _ROOMS = {
     "audit",
+    "augment",
     "baselines",
     "coded",
     "codes",

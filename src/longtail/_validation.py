@@ -16,7 +16,15 @@ import scipy.sparse as sp
 
 from longtail._forms import Rows, one_dimension, rows_of
 
-__all__ = ["as_features", "as_k", "as_labels", "as_seed", "as_width", "check_same_rows"]
+__all__ = [
+    "as_features",
+    "as_k",
+    "as_labels",
+    "as_seed",
+    "as_width",
+    "check_same_rows",
+    "n_instances",
+]
 
 _CHUNK = 1 << 22
 _MOST_COLUMNS = np.iinfo(np.int32).max
@@ -133,6 +141,18 @@ def as_width(k: Any, n_labels: int, name: str = "k") -> int:
     if width > most:
         raise ValueError(f"{name} is {k}, but there are {n_labels} labels: ask for at most {most}")
     return width
+
+
+def n_instances(n_rows: int, n_label_rows: Any) -> int:
+    """How many of the rows are instances, where the last ``n_label_rows`` were made of label texts
+    (``longtail.augment``) and are none.
+    """
+    if isinstance(n_label_rows, bool) or not isinstance(n_label_rows, numbers.Integral):
+        raise TypeError(f"n_label_rows must be a whole number, got {n_label_rows!r}")
+    n = int(n_label_rows)
+    if not 0 <= n <= n_rows:
+        raise ValueError(f"n_label_rows is {n}, but there are {n_rows} rows")
+    return n_rows - n
 
 
 def as_seed(random_state: Any) -> int:

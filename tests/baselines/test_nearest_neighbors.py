@@ -18,7 +18,13 @@ from longtail.baselines.scaling import scale_rows
 
 
 def reference(
-    X: np.ndarray, Y: np.ndarray, Q: np.ndarray, n_neighbors: int, weights: str, normalize: bool
+    X: np.ndarray,
+    Y: np.ndarray,
+    Q: np.ndarray,
+    n_neighbors: int,
+    weights: str,
+    normalize: bool,
+    temperature: float = 0.05,
 ) -> tuple[list[list[int]], np.ndarray]:
     """Neighbours (row numbers) and scores (rows, L) of every query, the obvious way."""
     norms = np.sqrt((X.astype(float) ** 2).sum(axis=1))
@@ -28,6 +34,10 @@ def reference(
     for q, row in enumerate(similarity.astype(np.float32)):
         order = [i for i in np.argsort(-row, kind="stable")[:n_neighbors] if row[i] > 0]
         votes = row[order].astype(float) if weights == "similarity" else np.ones(len(order))
+        if weights == "softmax":
+            size = np.linalg.norm(Q[q].astype(float)) if normalize else 1.0
+            near = row[order] / size if order else np.zeros(0)
+            votes = np.exp((near - near.max(initial=0)) / temperature)
         found.append([int(i) for i in order])
         if order:
             scores[q] = votes @ Y[order] / votes.sum()
@@ -45,10 +55,13 @@ def test_against_the_reference(data: st.DataObject) -> None:
     Q = data.draw(hnp.arrays(np.float32, (m, d), elements=whole, fill=st.just(0.0)))
     Y = data.draw(hnp.arrays(np.float32, (n, n_labels), elements=st.sampled_from([0, 1, 0.5])))
     n_neighbors = data.draw(st.integers(1, 50))
-    weights = data.draw(st.sampled_from(["similarity", "uniform"]))
+    weights = data.draw(st.sampled_from(["similarity", "uniform", "softmax"]))
+    temperature = data.draw(st.sampled_from([0.05, 1.0, 20.0]))
     normalize = data.draw(st.booleans())
-    neighbors, scores = reference(X, Y, Q, n_neighbors, weights, normalize)
-    model = lt.NearestNeighbors(n_neighbors=n_neighbors, weights=weights, normalize=normalize)
+    neighbors, scores = reference(X, Y, Q, n_neighbors, weights, normalize, temperature)
+    model = lt.NearestNeighbors(
+        n_neighbors=n_neighbors, weights=weights, temperature=temperature, normalize=normalize
+    )
     for convert in (np.asarray, sp.csr_matrix):
         model.fit(convert(X), Y)
         found = model.kneighbors(convert(Q))
@@ -69,6 +82,21 @@ def test_a_case_done_by_hand() -> None:
     top = model.predict_topk([[0, 2, 0]], k=3)
     assert top.indices.tolist() == [[3, 0, -1]]
     np.testing.assert_allclose(top.scores[0, :2], [1 / 1.8, 0.8 / 1.8], rtol=1e-6)
+
+
+def test_a_softmax_done_by_hand() -> None:
+    model = lt.NearestNeighbors(n_neighbors=3, weights="softmax", temperature=0.2)
+    model.fit([[3, 4, 0], [0, 5, 0], [0, 0, 2]], [[0], [1], [2]])
+    top = model.predict_topk([[0, 7, 0], [0, 0, 0]], k=3)
+    weight = np.exp((0.8 - 1.0) / 0.2)
+    assert top.indices.tolist() == [[1, 0, -1], [-1, -1, -1]]
+    np.testing.assert_allclose(top.scores[0, :2], [1 / (1 + weight), weight / (1 + weight)], 1e-6)
+    cold = model.set_params(temperature=1e-4).predict_topk([[0, 7, 0]], k=3)
+    assert cold.indices.tolist() == [[1, -1, -1]] and cold.scores[0, 0] == 1
+    uniform = lt.NearestNeighbors(n_neighbors=3, weights="uniform").fit([[3, 4, 0]] * 2, [[0], [1]])
+    warm = uniform.predict_topk([[1, 1, 0]], k=2)
+    alike = lt.NearestNeighbors(n_neighbors=3, weights="softmax").fit([[3, 4, 0]] * 2, [[0], [1]])
+    assert alike.predict_topk([[1, 1, 0]], k=2) == warm
 
 
 def test_similarities_that_tie_on_paper_tie_here() -> None:
@@ -126,7 +154,9 @@ def test_plain_inner_product_reports_itself() -> None:
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"weights": "distance"}, "weights must be 'similarity' or 'uniform'"),
+        ({"weights": "distance"}, "weights must be one of similarity, uniform, softmax"),
+        ({"temperature": 0}, "temperature must be a number above 0"),
+        ({"temperature": "warm"}, "temperature must be a number above 0"),
         ({"n_neighbors": 0}, "n_neighbors must be at least 1"),
         ({"n_neighbors": 2.5}, "n_neighbors must be a whole number"),
     ],

@@ -184,6 +184,41 @@ def test_compare_tradeoff_and_tune(folder: Path) -> None:
     assert other.stderr.count("P@5") == 2 and journal.read_text().count("\n") == 4
 
 
+def test_texts_of_labels(folder: Path) -> None:
+    texts = folder / "texts.tsv"
+    texts.write_text("printer\tpaper jam quokka\nlogin\tpassword\nother\tof another data set\n")
+    found = {}
+    for name, options in {
+        "plain": (),
+        "own": ("--learn-label-texts",),
+        "self": ("--label-targets", "self"),
+        "together": ("--label-targets", "co-occurrence"),
+    }.items():
+        how = ["--model", "one-vs-all", "--no-calibrate", "--test-size", 0, "--min-df", 1]
+        model = folder / f"label-texts-{name}"
+        said = run(
+            "train", folder / "tickets.jsonl", "-o", model, "--label-texts", texts, *how, *options
+        )
+        assert "label texts: of 2 of 3 labels" in said.stderr
+        tagger = lt.load(model)
+        assert list(tagger.label_texts_) == ["password", "", "paper jam quokka"]
+        found[name] = tagger.predict_topk(["quokka paper", "password wifi"], 3)
+    assert found["own"] == found["self"] != found["plain"]
+    assert found["together"] != found["own"]
+    how = ["--models", "one-vs-all", "--no-calibrate", "--label-targets", "co-occurrence"]
+    run("compare", folder / "tickets.jsonl", "--label-texts", texts, *how)
+    how = ["--models", "one-vs-all", "--trials", 1, "--learn-label-texts"]
+    run("tune", folder / "tickets.jsonl", "--label-texts", texts, *how)
+    how = ["train", folder / "tickets.jsonl", "-o", folder / "none", "--label-texts"]
+    texts.write_text("red\ta colour\n")
+    assert "none of the 1 labels" in run(*how, texts, code=2).stderr
+    names = folder / "names.txt"
+    names.write_text("printer\n")
+    assert "has names only" in run(*how, names, code=2).stderr
+    wrong = run(*how, texts, "--label-targets", "friends", code=2).stderr
+    assert "--label-targets must be one of co-occurrence" in wrong
+
+
 def test_features_instead_of_texts(folder: Path) -> None:
     data = lt.make_longtail(n=120, d=60, L=10)
     lt.write_xc(folder / "rows.txt", data.train.X, data.train.Y)

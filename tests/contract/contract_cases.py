@@ -79,6 +79,7 @@ CASES = [
     Case("Popularity", lt.Popularity),
     Case("NearestNeighbors", lambda **p: lt.NearestNeighbors(**{"n_neighbors": 5, **p})),
     Case("NearestNeighbors(uniform)", lambda **p: lt.NearestNeighbors(weights="uniform", **p)),
+    Case("NearestNeighbors(softmax)", lambda **p: lt.NearestNeighbors(weights="softmax", **p)),
     Case("NearestNeighbors(dot)", lambda **p: lt.NearestNeighbors(normalize=False, **p)),
     *(WITH_TORCH if find_spec("torch") else []),
     *(WITH_TEXTS if find_spec("torch") and find_spec("tokenizers") else []),

@@ -99,6 +99,9 @@ def test_label_texts_in_another_language():
     german = load("TIB-SID-en")
     folder = Path(os.environ["LONGTAIL_DATA"], "TIB-SID-en")
     english = lt.load_dataset(folder, label_text_field="text_en")
+    unseen = lt.data.read_label_file(folder / "unseen_labels.jsonl.gz", text_field="text_en")
+    assert len(unseen.names) == 1747 and not set(unseen.names) & set(english.label_names)
+    assert unseen.texts is not None and not set(unseen.texts) & set(unseen.names)
     changed = sum(a != b for a, b in zip(german.label_texts, english.label_texts, strict=True))
     assert 10_000 < changed <= 12_631  # so many labels have an English text; some are the same
 

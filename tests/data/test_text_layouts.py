@@ -72,6 +72,27 @@ def test_ids_come_from_the_label_file_and_unknown_test_labels_are_counted(tmp_pa
     assert english.label_texts == ["bee", "Affe", "c"]
 
 
+def test_labels_of_another_language_in_every_layout_with_a_label_file(tmp_path):
+    for name, text in (("train_texts.txt", "x"), ("train_labels.txt", "b")):
+        (tmp_path / name).write_text(text + "\n")
+    write_jsonl(tmp_path / "labels.jsonl", {"label": "b", "text": "Biene", "text_en": "bee"})
+    assert load_dataset(tmp_path, label_text_field="text_en").label_texts == ["bee"]
+    for name in ("train_texts.txt", "train_labels.txt"):
+        (tmp_path / name).unlink()
+    (tmp_path / "train.txt").write_text("__label__b x\n")
+    assert load_dataset(tmp_path, label_text_field="text_en").label_texts == ["bee"]
+
+
+def test_label_files_with_tabs(tmp_path):
+    path = tmp_path / "texts.tsv"
+    path.write_text("label\ttext\nb\ta bee\na\tan ape\twith a tab\nc\t\n")
+    assert read_label_file(path) == (["b", "a", "c"], ["a bee", "an ape\twith a tab", ""])
+    path.write_text("b\ta bee\na\n")
+    with pytest.raises(DataFormatError, match="expected a label, a tab and its text") as caught:
+        read_label_file(path)
+    assert caught.value.line == 2
+
+
 def test_a_training_label_outside_the_label_file_is_refused(tmp_path):
     write_jsonl(
         tmp_path / "train.jsonl", {"text": "x", "labels": ["a"]}, {"text": "y", "labels": ["q"]}

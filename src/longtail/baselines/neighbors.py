@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import scipy.sparse as sp
 from longtail import persist
 from longtail._native import core, csr_args, n_threads
 from longtail._validation import as_features, as_k
-from longtail.baselines.scaling import scale_rows
+from longtail.baselines.scaling import ScaledRows, scale_rows
 from longtail.calibrate.ranker import ProbabilityRanker
 from longtail.data.label_filter import LabelFilter
 from longtail.data.topk import TopK
@@ -18,6 +19,7 @@ from longtail.exceptions import ModelFormatError
 
 __all__ = ["NearestNeighbors"]
 
+WEIGHTS = ("similarity", "uniform", "softmax")
 _DENSE_CHUNK = 1 << 24  # values of a sparse query matrix made dense at a time
 
 
@@ -28,11 +30,13 @@ class NearestNeighbors(ProbabilityRanker):
 
         score_j = sum_{i in N(x)} w_i Y[i, j] / sum_{i in N(x)} w_i,    s_i = <x, x_i> / (|x| |x_i|)
 
-    where w_i = s_i, or 1 with ``weights="uniform"``. Equal similarities go to the smaller row,
-    equal scores to the smaller label. Rows with no positive similarity are never neighbours, so a
-    query may have fewer than ``n_neighbors``, and one that resembles nothing (an empty row) gets no
-    answer: its row of the result is padding. Under a label filter, where k allowed labels are owed,
-    those that no neighbour has follow with the score 0.
+    where w_i = s_i, or 1 with ``weights="uniform"``, or ``exp(s_i / temperature)`` with
+    ``weights="softmax"``, where the nearest rows count most: the vote for dense rows such as the
+    embeddings of a text model (``embed``), all of which resemble each other a little. Equal
+    similarities go to the smaller row, equal scores to the smaller label. Rows with no positive
+    similarity are never neighbours, so a query may have fewer than ``n_neighbors``, and one that
+    resembles nothing (an empty row) gets no answer: its row of the result is padding. Under a label
+    filter, where k allowed labels are owed, those that no neighbour has follow with the score 0.
 
     Sparse features are searched through an inverted index, which touches only rows that share a
     feature with the query; dense ones by blocked products. Nothing is approximated, so the cost
@@ -42,7 +46,8 @@ class NearestNeighbors(ProbabilityRanker):
     Parameters
     ----------
     n_neighbors : how many rows vote.
-    weights : ``"similarity"``, or ``"uniform"`` for one row, one vote.
+    weights : ``"similarity"``, ``"uniform"`` for one row, one vote, or ``"softmax"``.
+    temperature : of the softmax, above 0; the smaller, the more the nearest rows count.
     normalize : compare directions (cosine); False compares by plain inner product, where long rows
         are everybody's neighbours.
     n_jobs : threads; None for all. The answer does not depend on it.
@@ -71,11 +76,13 @@ class NearestNeighbors(ProbabilityRanker):
         *,
         n_neighbors: int = 20,
         weights: str = "similarity",
+        temperature: float = 0.05,
         normalize: bool = True,
         n_jobs: int | None = None,
     ) -> None:
         self.n_neighbors = n_neighbors
         self.weights = weights
+        self.temperature = temperature
         self.normalize = normalize
         self.n_jobs = n_jobs
 
@@ -99,8 +106,13 @@ class NearestNeighbors(ProbabilityRanker):
     def _check_params(self) -> None:
         as_k(self.n_neighbors, "n_neighbors")
         n_threads(self.n_jobs)
-        if self.weights not in ("similarity", "uniform"):
-            raise ValueError(f"weights must be 'similarity' or 'uniform', got {self.weights!r}")
+        if self.weights not in WEIGHTS:
+            raise ValueError(f"weights must be one of {', '.join(WEIGHTS)}, got {self.weights!r}")
+        number = isinstance(self.temperature, numbers.Real) and not isinstance(
+            self.temperature, bool
+        )
+        if not number or not 0 < self.temperature < np.inf:
+            raise ValueError(f"temperature must be a number above 0, got {self.temperature!r}")
 
     def kneighbors(self, X: Any, n_neighbors: int | None = None) -> TopK:
         """The nearest training rows and their similarities: in the result, ids are row numbers."""
@@ -109,15 +121,19 @@ class NearestNeighbors(ProbabilityRanker):
         scaled = scale_rows(X)
         k = as_k(self.n_neighbors if n_neighbors is None else n_neighbors, "n_neighbors")
         ids, keys = self._search(scaled.rows, k)
+        similarity = self._similarity(scaled, keys)
+        similarity = np.clip(similarity, -np.inf, np.finfo(np.float32).max).astype(np.float32)
+        similarity[ids < 0] = -np.inf
+        return TopK._trusted(ids, similarity, len(self.row_weights_))
+
+    def _similarity(self, scaled: ScaledRows, keys: np.ndarray) -> np.ndarray:
+        """Similarities (n, m) float64 of queries to their neighbours, from the keys of a search."""
         if self.exponent_ is None:
             factors = scaled.inverse_norms
         else:
             factors = np.ldexp(1.0, scaled.exponents + self.exponent_)
-        with np.errstate(over="ignore", invalid="ignore"):
-            similarity = keys * factors[:, None]
-        similarity = np.clip(similarity, -np.inf, np.finfo(np.float32).max).astype(np.float32)
-        similarity[ids < 0] = -np.inf
-        return TopK._trusted(ids, similarity, len(self.row_weights_))
+        with np.errstate(over="ignore", invalid="ignore"):  # where there is no neighbour
+            return np.asarray(keys.astype(np.float64) * factors[:, None])
 
     def _predict_topk(self, X: Any, k: int) -> TopK:
         return self._vote(X, k, None)
@@ -127,9 +143,12 @@ class NearestNeighbors(ProbabilityRanker):
 
     def _vote(self, X: Any, k: int, labels: Any) -> TopK:
         self._check_params()
-        ids, keys = self._search(scale_rows(X).rows, self.n_neighbors)
+        scaled = scale_rows(X)
+        ids, keys = self._search(scaled.rows, self.n_neighbors)
         if self.weights == "uniform":
             keys = np.ones_like(keys)
+        elif self.weights == "softmax":
+            keys = _softmax(self._similarity(scaled, keys), ids, float(self.temperature))
         found, scores = core.vote(ids, keys, *self.labels_, k, n_threads(self.n_jobs), labels)
         return TopK._trusted(found, scores, self.labels_[3])
 
@@ -184,6 +203,14 @@ class NearestNeighbors(ProbabilityRanker):
             self.blocks_ = state.array("blocks", np.float32, shape)
         else:
             self.postings_ = state.csr("postings", self.n_features_in_, n_rows)
+
+
+def _softmax(similarity: np.ndarray, ids: np.ndarray, temperature: float) -> np.ndarray:
+    """Weights (n, m) float32 of neighbours, 1 for the nearest; 0 where there is none."""
+    there = ids >= 0
+    distance = np.where(there, similarity[:, :1] - np.where(there, similarity, 0.0), 0.0)
+    weights = np.exp(-np.maximum(distance, 0.0) / temperature)
+    return np.where(there, weights, 0.0).astype(np.float32)
 
 
 def _pack(rows: np.ndarray) -> np.ndarray:

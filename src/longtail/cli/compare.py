@@ -12,7 +12,7 @@ import typer
 from longtail.cli import options as opt
 from longtail.cli.models import make_models, parse_models
 from longtail.cli.output import note, print_json
-from longtail.cli.reading import DataOptions, Source, parse_weights, read
+from longtail.cli.reading import DataOptions, Source, learned_targets, parse_weights, read
 from longtail.cli.text_options import refuse_for_features, with_text_options
 from longtail.cli.training import leaning, measure, plans, set_aside
 from longtail.cli.trial import Trial, run_trial
@@ -65,6 +65,10 @@ def command(
     delimiter: opt.Delimiter = None,
     layout: opt.Layout = None,
     field_weights: opt.FieldWeights = None,
+    label_texts: opt.LabelTexts = None,
+    label_text_field: opt.LabelTextField = None,
+    learn_label_texts: opt.LearnLabelTexts = False,
+    label_targets: opt.LabelTargets = None,
     calibrate: Annotated[
         bool, typer.Option(help="As in train; without it, about half the time.")
     ] = True,
@@ -87,11 +91,20 @@ def command(
         "field_weights": weights,
         "vectorizer": tfidf or None,
         "calibrate": calibrate,
+        "learn_label_texts": learned_targets(learn_label_texts, label_targets),
         **settings,
     }
-    source = read(
-        data, DataOptions(text_column, label_column, label_separator, delimiter, layout, weights)
+    options = DataOptions(
+        text_column,
+        label_column,
+        label_separator,
+        delimiter,
+        layout,
+        weights,
+        label_texts,
+        label_text_field,
     )
+    source = read(data, options)
     refuse_for_features(tfidf, source)
     source = set_aside(source, test_size, seed)
     entries = compare_models(source, made, params)

@@ -16,6 +16,10 @@ __all__ = [
     "Json",
     "LabelColumn",
     "LabelSeparator",
+    "LabelTargets",
+    "LabelTextField",
+    "LabelTexts",
+    "LearnLabelTexts",
     "Layout",
     "ModelFolder",
     "Seed",
@@ -94,6 +98,34 @@ FieldWeights = Annotated[
     typer.Option(
         help="Keep text columns apart and weigh them: title=2,abstract=1.",
         rich_help_panel=_DATA,
+        show_default=False,
+    ),
+]
+LabelTexts = Annotated[
+    Path | None,
+    typer.Option(
+        help="File with the texts of labels: JSON lines with label and text, or a .tsv.",
+        rich_help_panel=_DATA,
+        show_default=False,
+    ),
+]
+LabelTextField = Annotated[
+    str | None,
+    typer.Option(
+        help="Field of the label file to take texts from, such as text_en. \\[default: text]",
+        rich_help_panel=_DATA,
+        show_default=False,
+    ),
+]
+LearnLabelTexts = Annotated[
+    bool, typer.Option(help="Learn from the texts of labels too: finds more rare labels.")
+]
+LabelTargets = Annotated[
+    str | None,
+    typer.Option(
+        help="Learn from the texts of labels what else they go with: co-occurrence (Gandalf), or "
+        "the share from which on it counts, such as 0.5; symmetric, random-walk; or self, which is "
+        "--learn-label-texts.",
         show_default=False,
     ),
 ]

@@ -11,7 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["DataOptions", "Part", "Source", "parse_weights", "read"]
+from longtail.cli.output import note
+
+__all__ = ["DataOptions", "Part", "Source", "learned_targets", "parse_weights", "read"]
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,8 @@ class DataOptions:
     delimiter: str | None = None
     layout: str | None = None
     field_weights: dict[str, float] | None = None
+    label_texts: str | os.PathLike[str] | None = None
+    label_text_field: str | None = None
 
     def given(self) -> dict[str, Any]:
         """Options for ``longtail.load_dataset``."""
@@ -31,6 +35,8 @@ class DataOptions:
         for name in ("label_column", "label_separator", "delimiter", "layout"):
             if getattr(self, name) is not None:
                 out[name] = getattr(self, name)
+        if self.label_text_field is not None and self.label_texts is None:
+            out["label_text_field"] = self.label_text_field
         if self.text_column is not None:
             columns = self.text_column.split(",")
             out["text_column"] = columns[0] if len(columns) == 1 else columns
@@ -101,6 +107,23 @@ def parse_weights(text: str | None) -> dict[str, float] | None:
     return out
 
 
+def learned_targets(learn: bool, targets: str | None) -> bool | float | str:
+    """``learn_label_texts`` of a tagger, from ``--learn-label-texts`` and ``--label-targets``."""
+    if targets is None:
+        return learn
+    from longtail.augment.gandalf import GRAPHS
+
+    if targets in GRAPHS:
+        return targets
+    with contextlib.suppress(ValueError):
+        if 0 <= float(targets) <= 1:
+            return float(targets)
+    raise ValueError(
+        f"--label-targets must be one of {', '.join(GRAPHS)}, or a number from 0 to 1, "
+        f"got {targets!r}"
+    )
+
+
 def read(data: str, options: DataOptions) -> Source:
     """Reads everything. ``-`` is JSON lines on standard input."""
     import longtail as lt
@@ -128,7 +151,35 @@ def read(data: str, options: DataOptions) -> Source:
     names = loaded.label_names or [str(i) for i in range(loaded.n_labels)]
     train = parts["train"] or Part([], _nothing(loaded.n_labels))
     title = loaded.name or ("standard input" if data == "-" else data)
-    return Source(title, train, parts["dev"], parts["test"], names, loaded.label_texts)
+    label_texts = loaded.label_texts
+    if options.label_texts is not None:
+        label_texts = _texts_of(names, label_texts, options)
+    return Source(title, train, parts["dev"], parts["test"], names, label_texts)
+
+
+def _texts_of(names: list[str], texts: list[str] | None, options: DataOptions) -> list[str]:
+    """Label texts from the file of ``--label-texts``, by name; a label that it does not name keeps
+    the text that the data has, if any.
+    """
+    from longtail.data import read_label_file
+
+    assert options.label_texts is not None
+    found = read_label_file(options.label_texts, text_field=options.label_text_field or "text")
+    if found.texts is None:
+        raise ValueError(
+            f"--label-texts: {options.label_texts} has names only; give JSON lines (.jsonl) with "
+            "label and text, or a .tsv"
+        )
+    by_name = dict(zip(found.names, found.texts, strict=True))
+    n_known = sum(name in by_name for name in names)
+    if not n_known:
+        raise ValueError(
+            f"--label-texts: none of the {len(by_name):,} labels of {options.label_texts} is one "
+            f"of the {len(names):,} labels of the data, such as {names[0]!r}"
+        )
+    note(f"label texts: of {n_known:,} of {len(names):,} labels, from {options.label_texts}")
+    before = [""] * len(names) if texts is None else texts
+    return [by_name.get(name, text) for name, text in zip(names, before, strict=True)]
 
 
 @contextlib.contextmanager

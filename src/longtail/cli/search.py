@@ -24,6 +24,7 @@ class Search:
     device: str | None = None
     encoder: str | None = None
     tfidf: dict[str, Any] = field(default_factory=dict)  # choices about the texts that are given
+    learn_label_texts: bool | float | str = False
 
     def __post_init__(self) -> None:
         make_models(self.models, device=self.device, encoder=self.encoder)
@@ -36,6 +37,7 @@ class Search:
             "random_state": self.seed,
             "n_jobs": self.jobs,
             "calibrate": False,
+            "learn_label_texts": self.learn_label_texts,
         }
 
     def model(self, name: str) -> Any:

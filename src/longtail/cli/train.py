@@ -11,7 +11,7 @@ import typer
 from longtail.cli import options as opt
 from longtail.cli.models import named_model
 from longtail.cli.output import check_free, note, print_json
-from longtail.cli.reading import DataOptions, Source, parse_weights, read
+from longtail.cli.reading import DataOptions, Source, learned_targets, parse_weights, read
 from longtail.cli.resume import MEASURING, resumable, unfinished
 from longtail.cli.text_options import refuse_for_features, with_text_options
 from longtail.cli.training import fit_plan, leaning, measure, plans, set_aside, told
@@ -60,9 +60,10 @@ def command(
     delimiter: opt.Delimiter = None,
     layout: opt.Layout = None,
     field_weights: opt.FieldWeights = None,
-    learn_label_texts: Annotated[
-        bool, typer.Option(help="Learn from the texts of labels too: finds more rare labels.")
-    ] = False,
+    label_texts: opt.LabelTexts = None,
+    label_text_field: opt.LabelTextField = None,
+    learn_label_texts: opt.LearnLabelTexts = False,
+    label_targets: opt.LabelTargets = None,
     calibrate: Annotated[
         bool, typer.Option(help="Turn scores into probabilities; about doubles the time.")
     ] = True,
@@ -110,7 +111,16 @@ def command(
         from longtail.linear.memory import as_bytes
 
         as_bytes(memory_limit)  # refuses what is none before the data is read
-    options = DataOptions(text_column, label_column, label_separator, delimiter, layout, weights)
+    options = DataOptions(
+        text_column,
+        label_column,
+        label_separator,
+        delimiter,
+        layout,
+        weights,
+        label_texts,
+        label_text_field,
+    )
     params = {
         "model": named,
         "vectorizer": tfidf or None,
@@ -119,7 +129,7 @@ def command(
         "random_state": seed,
         "n_jobs": jobs,
         "calibrate": calibrate,
-        "learn_label_texts": learn_label_texts,
+        "learn_label_texts": learned_targets(learn_label_texts, label_targets),
     }
     if missing_labels is not None:
         from longtail.cli.correction import corrected_model

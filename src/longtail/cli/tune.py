@@ -14,7 +14,7 @@ import typer
 from longtail.cli import options as opt
 from longtail.cli.models import parse_models
 from longtail.cli.output import check_free, note, print_json
-from longtail.cli.reading import DataOptions, Source, read
+from longtail.cli.reading import DataOptions, Source, learned_targets, read
 from longtail.cli.search import Search, shown
 from longtail.cli.text_options import refuse_for_features, with_text_options
 from longtail.cli.training import fit_plan, measure, plans, set_aside
@@ -49,6 +49,10 @@ def command(
     label_separator: opt.LabelSeparator = None,
     delimiter: opt.Delimiter = None,
     layout: opt.Layout = None,
+    label_texts: opt.LabelTexts = None,
+    label_text_field: opt.LabelTextField = None,
+    learn_label_texts: opt.LearnLabelTexts = False,
+    label_targets: opt.LabelTargets = None,
     seed: opt.Seed = 0,
     jobs: opt.Jobs = None,
     json: opt.Json = False,
@@ -66,13 +70,24 @@ def command(
     if output is not None:
         check_free(output, overwrite)
     names = parse_models(models)
-    search = Search(names, seed, jobs, device, encoder, tfidf)
-    read_from = DataOptions(text_column, label_column, label_separator, delimiter, layout)
+    learned = learned_targets(learn_label_texts, label_targets)
+    search = Search(names, seed, jobs, device, encoder, tfidf, learned)
+    read_from = DataOptions(
+        text_column,
+        label_column,
+        label_separator,
+        delimiter,
+        layout,
+        label_texts=label_texts,
+        label_text_field=label_text_field,
+    )
     source = read(data, read_from)
     refuse_for_features(tfidf, source)
     source = _with_validation(source, seed)
     given = jsonlib.loads(jsonlib.dumps(tfidf))  # as it is read back: lists for tuples
     kind = {"data": data, "metric": metric, "seed": seed, "tfidf": given}  # one journal for all
+    if learned:
+        kind["learn_label_texts"] = learned
     done = _read_journal(journal, kind)
     plan, whole = plans(source, search.params)
     began, found = time.monotonic(), []

@@ -97,13 +97,13 @@ def write_fasttext(
     write_lines(path, lines())
 
 
-def read_fasttext_folder(folder: FilePath) -> Dataset:
+def read_fasttext_folder(folder: FilePath, *, label_text_field: str = "text") -> Dataset:
     """Reads ``train.txt``, ``test.txt`` and perhaps ``dev.txt``; ``X`` stays None.
 
     The label set is every name in the folder, sorted, unless a label file gives it.
     """
     streams = {split: iter_fasttext(path) for split, path in find_splits(folder, "{}.txt").items()}
-    return read_record_folder(folder, streams)
+    return read_record_folder(folder, streams, label_text_field=label_text_field)
 
 
 def write_fasttext_folder(folder: FilePath, dataset: Dataset) -> None:

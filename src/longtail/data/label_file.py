@@ -2,15 +2,16 @@
 
     labels.txt     one name a line; label i stands on line i + 1
     labels.jsonl   one object a line: {"label": name, "text": text}; other fields are ignored
+    labels.tsv     a name, a tab and its text a line; a first line ``label<tab>text`` is a heading
 
-Both may be gzip. Names are unique and not empty, and taken literally: surrounding blanks belong to
+All may be gzip. Names are unique and not empty, and taken literally: surrounding blanks belong to
 them. A ``text`` that is missing or null falls back to the name.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from longtail.data.json_lines import read_json_lines, write_json_lines
@@ -29,19 +30,29 @@ class LabelFile(NamedTuple):
 
 
 def read_label_file(path: FilePath, *, text_field: str = "text") -> LabelFile:
-    """Reads ``labels.txt`` or ``labels.jsonl`` (told by the name).
+    """Reads ``labels.txt``, ``labels.jsonl`` or ``labels.tsv`` (told by the name).
 
-    ``text_field`` names another field to take label texts from, for files that carry them in more
-    than one language; where a record lacks it, ``text`` serves.
+    ``text_field`` names another field of JSON lines to take label texts from, for files that carry
+    them in more than one language; where a record lacks it, ``text`` serves. Files of labels that a
+    data set does not know, such as ``unseen_labels.jsonl.gz``, are read in the same way.
 
-    Refuses an empty, repeated or non-string name, and a text that is not a string.
+    Refuses an empty, repeated or non-string name, a text that is not a string, and a line of a
+    ``.tsv`` without a tab.
     """
     names: dict[str, int] = {}
     texts: list[Any] = []
-    with_texts = ".json" in os.path.basename(os.fspath(path))
-    rows = read_json_lines(path) if with_texts else read_lines(path)
+    base = os.path.basename(os.fspath(path))
+    with_texts, tabs = ".json" in base or ".tsv" in base, ".tsv" in base
+    rows: Iterable[tuple[int, Any]] = read_json_lines(path) if ".json" in base else read_lines(path)
     for line, row in rows:
-        if isinstance(row, dict):
+        if tabs:
+            name, tab, text = row.partition("\t")
+            if line == 1 and (name, text) == ("label", "text"):
+                continue
+            if not tab:
+                raise Place(os.fspath(path), line).error("expected a label, a tab and its text")
+            texts.append(text)
+        elif isinstance(row, dict):
             name = row.get("label")
             text = row.get(text_field)
             text = row.get("text") if text is None else text

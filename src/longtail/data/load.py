@@ -48,8 +48,9 @@ def load_dataset(
     ``layout`` chooses a folder's reader by name. ``test_size`` (a fraction, or a number of rows)
     moves that many training rows, drawn at random with ``random_state``, into the test split, for
     sources without one. ``options`` go to the reader: for tables ``text_column``, ``label_column``,
-    ``label_separator``, ``text_joiner`` and ``delimiter``, for a folder of tables also
-    ``label_text_field``.
+    ``label_separator``, ``text_joiner`` and ``delimiter``, for a folder with a
+    ``labels.jsonl`` also ``label_text_field``, such as "text_en": the field that label texts come
+    from, where a label has it (``text`` otherwise).
 
     Texts stay texts: ``X`` is None where the source has no features. Refuses what the readers
     refuse (``DataFormatError`` with file, line and what was expected), options that the reader does

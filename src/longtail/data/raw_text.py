@@ -83,7 +83,7 @@ def _checked(name: str) -> str:
     return name
 
 
-def read_raw_text_folder(folder: FilePath) -> Dataset:
+def read_raw_text_folder(folder: FilePath, *, label_text_field: str = "text") -> Dataset:
     """Reads every split of the folder; ``X`` stays None."""
     texts, labels = find_splits(folder, *TEXTS), find_splits(folder, *LABELS)
     missing = set(texts) ^ set(labels)
@@ -93,7 +93,7 @@ def read_raw_text_folder(folder: FilePath) -> Dataset:
             path=folder,
         )
     streams = {split: iter_raw_text(texts[split], labels[split]) for split in texts}
-    return read_record_folder(folder, streams)
+    return read_record_folder(folder, streams, label_text_field=label_text_field)
 
 
 def write_raw_text_folder(folder: FilePath, dataset: Dataset) -> None:

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from longtail import persist
 from longtail._native import n_threads
-from longtail._validation import as_features, as_k, as_labels, as_seed
+from longtail._validation import as_features, as_k, as_labels, as_seed, n_instances
 from longtail.calibrate.ranker import ProbabilityRanker
 from longtail.codes.products import PackedRows, times_dense
 from longtail.data.label_filter import LabelFilter
@@ -133,21 +133,25 @@ class Network(ProbabilityRanker):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, Y: Any, *, after_epoch: Hook | None = None) -> Any:
+    def fit(self, X: Any, Y: Any, *, after_epoch: Hook | None = None, n_label_rows: int = 0) -> Any:
         """Learn from features ``X`` (n, d) and labels ``Y`` (n, L).
 
         ``after_epoch(epoch, seconds, network)`` is called with the network as it is after every
-        epoch, for curves; the time it takes is not counted.
+        epoch, for curves; the time it takes is not counted. ``n_label_rows``: so many of the last
+        rows were made of label texts (``longtail.augment``); they are neither validated on nor
+        counted in propensities.
         """
-        return self._learn(X, Y, after_epoch=after_epoch)
+        return self._learn(X, Y, after_epoch=after_epoch, n_label_rows=n_label_rows)
 
-    def _fit(self, X: Any, Y: Any, *, after_epoch: Hook | None = None) -> None:
+    def _fit(
+        self, X: Any, Y: Any, *, after_epoch: Hook | None = None, n_label_rows: int = 0
+    ) -> None:
         loss = self.loss
         if loss not in LOSSES:
             raise ValueError(f"loss must be one of {', '.join(LOSSES)}, got {loss!r}")
         if loss == "auto":
             loss = "softmax" if one_label_each(Y) else "sigmoid"
-        self._train(X, Y, loss, after_epoch=after_epoch)
+        self._train(X, Y, loss, after_epoch=after_epoch, n_label_rows=n_label_rows)
 
     def fit_targets(self, X: Any, T: Any, *, after_epoch: Hook | None = None) -> Network:
         """Learn targets ``T`` (n, c); ``decision_function`` predicts them.
@@ -195,6 +199,7 @@ class Network(ProbabilityRanker):
         loss: str,
         *,
         after_epoch: Hook | None = None,
+        n_label_rows: int = 0,
         start: tuple[np.ndarray, ...] | None = None,
         epochs: int = 1,
     ) -> None:
@@ -207,13 +212,14 @@ class Network(ProbabilityRanker):
             if error.name != "torch":
                 raise
             raise MissingDependencyError("torch", "deep", "training a network") from error
-        plan = Plan.of(self, seed=as_seed(self.random_state))
+        n = n_instances(X.shape[0], n_label_rows)
+        plan = Plan.of(self, seed=as_seed(self.random_state), n_label_rows=n_label_rows)
         if start is not None:
             rate = plan.learning_rate / 10
             plan = replace(plan, epochs=epochs, validation=0.0, checkpoint=None, learning_rate=rate)
         propensity = None
         if self.missing_labels is not None:
-            propensity = fitted_propensity(self.missing_labels, targets)
+            propensity = fitted_propensity(self.missing_labels, targets[:n])
         X = X if sp.issparse(X) else sp.csr_matrix(X)
         if self.normalize:
             X = unit_rows(X, plan.threads)

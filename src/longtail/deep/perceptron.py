@@ -48,9 +48,7 @@ def train_perceptron(
     require_device(plan.device)
     device = torch.device(plan.device)
     objective = named(loss, correction=correction, propensity=propensity, seed=plan.seed)
-    order = np.random.default_rng([plan.seed, 0]).permutation(X.shape[0])
-    n_valid = int(X.shape[0] * plan.validation)
-    valid, rows = order[:n_valid], np.sort(order[n_valid:])
+    valid, rows = plan.split(X.shape[0])
     on_cpu = device.type == "cpu"
     with single_threads(plan.threads) if on_cpu else nullcontext() as pool:
         begin = _drawn(X.shape[1], hidden, targets[rows], plan.seed, objective)

@@ -60,16 +60,31 @@ class Ensemble(ProbabilityRanker):
             raise ValueError(f"rule must be one of {', '.join(RULES)}, got {self.rule!r}")
         as_k(self.candidates, "candidates")
 
-    def fit(self, X: Any, Y: Any, *, checkpoint: str | os.PathLike[str] | None = None) -> Any:
+    def fit(
+        self,
+        X: Any,
+        Y: Any,
+        *,
+        checkpoint: str | os.PathLike[str] | None = None,
+        n_label_rows: int = 0,
+    ) -> Any:
         """Learns from features ``X`` (n, d) and labels ``Y`` (n, L).
 
         ``checkpoint``: a folder for finished parts, in which every member that can keep some has a
         folder of its own; a training that was cut short, called again with the same folder, data
-        and parameters, goes on from there.
+        and parameters, goes on from there. ``n_label_rows``: so many of the last rows were made of
+        label texts (``longtail.augment``); members that count or validate on instances are told.
         """
-        return self._learn(X, Y, checkpoint=checkpoint)
+        return self._learn(X, Y, checkpoint=checkpoint, n_label_rows=n_label_rows)
 
-    def _fit(self, X: Any, Y: Any, *, checkpoint: str | os.PathLike[str] | None = None) -> None:
+    def _fit(
+        self,
+        X: Any,
+        Y: Any,
+        *,
+        checkpoint: str | os.PathLike[str] | None = None,
+        n_label_rows: int = 0,
+    ) -> None:
         self._check_params()
         if not self.models:
             raise ValueError("models is empty: give the rankers to combine")
@@ -77,8 +92,11 @@ class Ensemble(ProbabilityRanker):
         for i, model in enumerate(self.models):
             member = type(model)(**model.get_params(deep=False))
             how: dict[str, Any] = {}
-            if checkpoint is not None and "checkpoint" in signature(member.fit).parameters:
+            takes = signature(member.fit).parameters
+            if checkpoint is not None and "checkpoint" in takes:
                 how["checkpoint"] = Path(checkpoint) / f"member{i}"
+            if n_label_rows and "n_label_rows" in takes:
+                how["n_label_rows"] = n_label_rows
             members.append(member.fit(X, Y, **how))
         self.members_ = members
 

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from longtail import persist
 from longtail._native import csr_args
-from longtail._validation import _assemble, as_features, as_labels, as_seed
+from longtail._validation import _assemble, as_features, as_labels, as_seed, n_instances
 
 __all__ = ["KeptRows", "draw_rows"]
 
@@ -55,9 +55,9 @@ class KeptRows:
         return cls(as_features(matrices[0]), as_labels(matrices[1]))
 
 
-def draw_rows(X: Any, Y: Any, n: int, random_state: Any) -> KeptRows:
-    """``n`` rows at random, or all where there are fewer."""
+def draw_rows(X: Any, Y: Any, n: int, random_state: Any, n_label_rows: int = 0) -> KeptRows:
+    """``n`` rows at random, or all where there are fewer; none of the last ``n_label_rows``."""
     X, Y = as_features(X), as_labels(Y)
     rng = np.random.default_rng(as_seed(random_state))
-    rows = np.sort(rng.permutation(X.shape[0])[:n])
+    rows = np.sort(rng.permutation(n_instances(X.shape[0], n_label_rows))[:n])
     return KeptRows(sp.csr_matrix(X[rows]), Y[rows])

@@ -121,16 +121,23 @@ class OneVsAll(LinearRanker):
         sample_weight: Any = None,
         checkpoint: str | os.PathLike[str] | None = None,
         keep_rows: int | None = None,
+        n_label_rows: int = 0,
     ) -> Any:
         """Learns from features ``X`` (n, d) and labels ``Y`` (n, L).
 
         ``sample_weight`` (n,) multiplies the cost of every row. ``checkpoint``: a folder for
         finished parts; a training that was cut short, called again with the same folder, data and
         parameters, goes on from there. ``keep_rows``: so many training rows stay with the model, as
-        negatives for ``add_labels``.
+        negatives for ``add_labels``. ``n_label_rows``: so many of the last rows were made of label
+        texts (``longtail.augment``); propensities are not counted on them.
         """
         return self._fit_with(
-            X, Y, sample_weight=sample_weight, keep_rows=keep_rows, checkpoint=checkpoint
+            X,
+            Y,
+            sample_weight=sample_weight,
+            keep_rows=keep_rows,
+            n_label_rows=n_label_rows,
+            checkpoint=checkpoint,
         )
 
     def _fit(
@@ -139,6 +146,7 @@ class OneVsAll(LinearRanker):
         Y: Any,
         *,
         row_weight: np.ndarray | None = None,
+        n_label_rows: int = 0,
         checkpoint: str | os.PathLike[str] | None = None,
     ) -> None:
         options = self._options()
@@ -147,7 +155,7 @@ class OneVsAll(LinearRanker):
         seed = as_seed(self.random_state)
         memory = plan_memory(self.memory_limit, X, Y, dual=self._options().chosen_solver == "dual")
         X = sp.csr_matrix(X) if not sp.issparse(X) else X
-        propensity = self._propensity(Y)
+        propensity = self._propensity(Y, n_label_rows)
         finished = self._checkpoint(checkpoint, row_weight, X, Y, propensity)
         if self.normalize:
             X = unit_rows(X, threads, checkpoint)

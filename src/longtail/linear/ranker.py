@@ -16,7 +16,7 @@ import scipy.sparse as sp
 
 from longtail import persist
 from longtail._native import core, csr_args, n_threads, native_info
-from longtail._validation import as_k
+from longtail._validation import as_k, n_instances
 from longtail.calibrate.ranker import ProbabilityRanker
 from longtail.data.label_filter import LabelFilter
 from longtail.data.topk import TopK
@@ -91,7 +91,14 @@ class LinearRanker(Growing, Explaining, ProbabilityRanker):
     correction: str
 
     def _fit_with(
-        self: Self, X: Any, Y: Any, *, sample_weight: Any, keep_rows: int | None, **options: Any
+        self: Self,
+        X: Any,
+        Y: Any,
+        *,
+        sample_weight: Any,
+        keep_rows: int | None,
+        n_label_rows: int,
+        **options: Any,
     ) -> Self:
         """``Ranker.fit`` with what linear models take beside the data."""
         if keep_rows is not None:
@@ -103,9 +110,11 @@ class LinearRanker(Growing, Explaining, ProbabilityRanker):
                 raise ValueError(
                     f"sample_weight must be one number per row, got shape {row_weight.shape}"
                 )
-        self._learn(X, Y, row_weight=row_weight, **options)
+        self._learn(X, Y, row_weight=row_weight, n_label_rows=n_label_rows, **options)
         self.kept_rows_ = (
-            None if keep_rows is None else draw_rows(X, Y, keep_rows, self.random_state)
+            None
+            if keep_rows is None
+            else draw_rows(X, Y, keep_rows, self.random_state, n_label_rows)
         )
         return self
 
@@ -143,12 +152,15 @@ class LinearRanker(Growing, Explaining, ProbabilityRanker):
         problem = fingerprint(arrays, {**about, "shapes": shapes})
         return Checkpoint(folder, problem)
 
-    def _propensity(self, Y: sp.csr_matrix) -> np.ndarray | None:
-        """Propensities of the labels, if the parameters say that some are missing."""
+    def _propensity(self, Y: sp.csr_matrix, n_label_rows: int) -> np.ndarray | None:
+        """Propensities of the labels, if the parameters say that some are missing.
+
+        The last ``n_label_rows`` rows are no instances, and are not counted.
+        """
         check_correction(self.correction, self.loss if self.missing_labels is not None else None)
         if self.missing_labels is None:
             return None
-        return fitted_propensity(self.missing_labels, Y)
+        return fitted_propensity(self.missing_labels, Y[: n_instances(Y.shape[0], n_label_rows)])
 
     def _corrected(
         self, Y: sp.csr_matrix, propensity: np.ndarray | None

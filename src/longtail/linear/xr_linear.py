@@ -147,6 +147,7 @@ class XRLinear(LinearRanker):
         label_features: Any = None,
         checkpoint: str | os.PathLike[str] | None = None,
         keep_rows: int | None = None,
+        n_label_rows: int = 0,
     ) -> Any:
         """Learns from features ``X`` (n, d) and labels ``Y`` (n, L).
 
@@ -155,13 +156,16 @@ class XRLinear(LinearRanker):
         negatives mined elsewhere. ``label_features``: sparse (L, d'), for trees that use label
         texts. ``checkpoint``: a folder for finished parts; a training that was cut short, called
         again with the same folder, data and parameters, goes on from there. ``keep_rows``: so many
-        training rows stay with the model, as negatives for ``add_labels``.
+        training rows stay with the model, as negatives for ``add_labels``. ``n_label_rows``: so
+        many of the last rows were made of label texts (``longtail.augment``); propensities are not
+        counted on them.
         """
         return self._fit_with(
             X,
             Y,
             sample_weight=sample_weight,
             keep_rows=keep_rows,
+            n_label_rows=n_label_rows,
             checkpoint=checkpoint,
             extra_rows=extra_rows,
             label_features=label_features,
@@ -173,6 +177,7 @@ class XRLinear(LinearRanker):
         Y: Any,
         *,
         row_weight: np.ndarray | None = None,
+        n_label_rows: int = 0,
         checkpoint: str | os.PathLike[str] | None = None,
         extra_rows: Any = None,
         label_features: Any = None,
@@ -183,7 +188,7 @@ class XRLinear(LinearRanker):
         memory = plan_memory(self.memory_limit, X, Y, dual=self._options().chosen_solver == "dual")
         X = sp.csr_matrix(X) if not sp.issparse(X) else X
         extra = None if extra_rows is None else _extra_rows(extra_rows, Y.shape)
-        propensity = self._propensity(Y)
+        propensity = self._propensity(Y, n_label_rows)
         targets, weights = self._corrected(Y, propensity)
         finished = self._checkpoint(checkpoint, row_weight, X, Y, extra, label_features, propensity)
         if self.normalize:
@@ -283,9 +288,11 @@ class XRLinear(LinearRanker):
         weights: LabelWeights,
     ) -> LevelProblem:
         positives = relevance
+        cost = None
         if level + 1 < len(tree.level_sizes_):  # an inner node is positive or not ...
             positives = ones_of(relevance)
-        cost = None  # ... how much so is relevance
+            if (relevance.data < 1).any():  # ... and costs less where its labels are soft
+                cost = np.minimum(relevance.data, np.float32(1))
         if self.cost_weights == "counts":
             cost = relevance.data
         elif self.cost_weights == "normalized":

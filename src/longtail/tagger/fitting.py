@@ -14,11 +14,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail._validation import as_labels
+from longtail.augment import append_rows
 from longtail.data import Vocabulary
 from longtail.data.label_lists import is_label_matrix, label_lists
 from longtail.data.row_filter import RowFilter
-from longtail.data.text_rows import TextRows
-from longtail.tagger.given import GivenFeatures
+from longtail.tagger.label_rows import LabelRows
 
 __all__ = [
     "PARTS",
@@ -27,7 +27,6 @@ __all__ = [
     "Rows",
     "copied",
     "fit_ranker",
-    "label_rows",
     "named_labels",
     "unnamed",
 ]
@@ -87,12 +86,13 @@ class Plan:
 class Rows:
     """A plan whose vectoriser is fitted, and the features ``X`` (n, d) that it makes.
 
-    ``extra``: further rows of label texts; ``seen``: the fingerprint of the texts.
+    ``label_rows``: what is learned from label texts, if anything; ``seen``: the fingerprint of the
+    texts.
     """
 
     plan: Plan
     X: Any
-    extra: tuple[Any, Any]
+    label_rows: LabelRows | None
     seen: RowFilter
 
     def with_model(self, model: Any, why: str) -> Rows:
@@ -131,43 +131,29 @@ def unnamed(labels: Any) -> TypeError:
     return TypeError("labels is a matrix: say what its columns are called with label_names=")
 
 
-def label_rows(
-    vectorizer: Any, texts: Sequence[str] | None, n_labels: int
-) -> tuple[Any, sp.csr_matrix]:
-    """A further row for every label whose text has a known word, with that label alone."""
-    if texts is None or isinstance(vectorizer, GivenFeatures):
-        return sp.csr_matrix((0, 0)), sp.csr_matrix((0, n_labels))
-    rows: Any = vectorizer.transform(texts)
-    if isinstance(rows, TextRows):
-        used = np.flatnonzero([bool(text.strip()) for text in texts])
-    else:
-        rows = sp.csr_matrix(rows)
-        used = np.flatnonzero(np.diff(rows.indptr))
-    own = sp.csr_matrix(
-        (np.ones(len(used), np.float32), used, np.arange(len(used) + 1)),
-        shape=(len(used), n_labels),
-    )
-    return rows[used], own
-
-
 def fit_ranker(
     model: Any,
     X: Any,
     Y: sp.csr_matrix,
-    extra: tuple[Any, Any],
+    label_rows: LabelRows | None,
     checkpoint: str | os.PathLike[str] | None,
     part: str,
 ) -> Any:
-    """Fits the model on these rows and the ``extra`` ones.
+    """Fits the model on these rows and on those of label texts.
 
-    Models that can keep what they have finished in the folder ``part`` of the checkpoint.
+    Models that can keep what they have finished in the folder ``part`` of the checkpoint, and are
+    told how many rows are no instances.
     """
-    if extra[0].shape[0]:
-        X = TextRows(X + extra[0]) if isinstance(X, TextRows) else sp.vstack([X, extra[0]]).tocsr()
-        Y = sp.vstack([Y, extra[1]]).tocsr()
-    if checkpoint is None or "checkpoint" not in inspect.signature(model.fit).parameters:
-        return model.fit(X, Y)
-    return model.fit(X, Y, checkpoint=Path(checkpoint) / part)
+    takes = inspect.signature(model.fit).parameters
+    how: dict[str, Any] = {}
+    if label_rows is not None:
+        n = Y.shape[0]
+        X, Y = append_rows(X, Y, *label_rows.made(Y))
+        if "n_label_rows" in takes:
+            how["n_label_rows"] = Y.shape[0] - n
+    if checkpoint is not None and "checkpoint" in takes:
+        how["checkpoint"] = Path(checkpoint) / part
+    return model.fit(X, Y, **how)
 
 
 def copied(estimator: Any) -> Any:

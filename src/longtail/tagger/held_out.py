@@ -17,6 +17,7 @@ import scipy.sparse as sp
 
 from longtail._validation import as_seed
 from longtail.tagger.fitting import copied, fit_ranker
+from longtail.tagger.label_rows import LabelRows
 
 __all__ = ["CANDIDATES", "Curve", "learn_from_held_out"]
 
@@ -47,7 +48,7 @@ def learn_from_held_out(
     X: Any,
     Y: sp.csr_matrix,
     *,
-    extra: tuple[Any, Any],
+    label_rows: LabelRows | None,
     calibrate: bool,
     rule: Any,
     random_state: Any,
@@ -56,7 +57,7 @@ def learn_from_held_out(
 ) -> Any:
     """Calibrates the fitted model, if asked to and it can be; returns the rule, fitted if it fits.
 
-    ``X``, ``Y``: the rows the model was fitted on; ``extra``: further rows of the same training
+    ``X``, ``Y``: the rows the model was fitted on; ``label_rows``: further rows of the training
     that are no texts of the kind it will be asked about, and are never held out. ``curve``: that
     of the same model fitted on a part of these rows, which is taken over.
     """
@@ -78,7 +79,7 @@ def learn_from_held_out(
         model.calibrator_, model.calibration_ = curve
         return rule
     seed = as_seed(random_state) % 2**31
-    if needed and not learns and n <= FEW and not extra[0].shape[0]:
+    if needed and not learns and n <= FEW and label_rows is None:
         log.info("probabilities: from the answers of five copies, each fitted without a fifth")
         model.calibrate(X, Y, folds=5, random_state=seed)
         return rule
@@ -87,7 +88,8 @@ def learn_from_held_out(
     held_out[np.random.default_rng(seed).permutation(n)[:size]] = True
     what = "probabilities" if needed else "the rule"
     log.info("%s: from answers to %s texts of a copy fitted without them", what, f"{size:,}")
-    copy = fit_ranker(copied(model), X[~held_out], Y[~held_out], extra, checkpoint, "held-out")
+    rest = ~held_out
+    copy = fit_ranker(copied(model), X[rest], Y[rest], label_rows, checkpoint, "held-out")
     if needed:
         copy.calibrate(X[held_out], Y[held_out], random_state=seed)
         model.calibrator_, model.calibration_ = copy.calibrator_, copy.calibration_

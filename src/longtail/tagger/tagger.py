@@ -29,9 +29,10 @@ from longtail.tagger.fields import (
     rows_of,
     vectorize,
 )
-from longtail.tagger.fitting import Plan, Rows, copied, fit_ranker, label_rows, named_labels
+from longtail.tagger.fitting import Plan, Rows, copied, fit_ranker, named_labels
 from longtail.tagger.growing import teach
 from longtail.tagger.held_out import Curve, learn_from_held_out
+from longtail.tagger.label_rows import as_targets, label_rows
 from longtail.tagger.measuring import lean_curve, report_on
 from longtail.tagger.named_models import make_model
 from longtail.tagger.names import find_label
@@ -67,8 +68,11 @@ class Tagger(Answering):
     field_weights : weight of each text field, for texts with several (``longtail.tagger.fields``)
     calibrate : whether to turn scores into probabilities (``longtail.tagger.held_out``), which
         about doubles the time of training; without it scores are the model's own
-    learn_label_texts : whether the text of each label is learned from as one more text with that
-        label: rare labels are found more often, frequent ones lose precision
+    learn_label_texts : whether the text of each label is learned from as one more text: rare labels
+        are found more often, frequent ones may lose precision. True: with that label alone;
+        "co-occurrence": with the labels that often occur with it too, as Gandalf has it, or a
+        number, the share of its texts from which on they count; or another graph of
+        ``longtail.augment.gandalf``
     memory_limit : bytes, or a text like "2GB", that the training of a tree or of one-vs-all plans
         for
     savable : whether ``fit`` refuses, before it trains, a vectoriser, model or rule that could not
@@ -104,7 +108,7 @@ class Tagger(Answering):
         rule: Any = None,
         field_weights: Mapping[str, float] | None = None,
         calibrate: bool = True,
-        learn_label_texts: bool = False,
+        learn_label_texts: bool | float | str = False,
         memory_limit: int | float | str | None = None,
         savable: bool = True,
         random_state: Any = 0,
@@ -165,7 +169,7 @@ class Tagger(Answering):
         whole = joined(columns)
         given = named_labels(labels, label_names, label_texts)
         check_same_rows(len(whole), given.Y.shape[0], "texts", "labels")
-        learned = given.learnable(from_texts=self.learn_label_texts)
+        learned = given.learnable(from_texts=as_targets(self.learn_label_texts) is not None)
         n_labels = len(learned.vocabulary)
         if not n_labels:
             raise ValueError("there are no labels: nothing to learn")
@@ -179,10 +183,10 @@ class Tagger(Answering):
             log.info("%d labels have no text and are left out", plan.n_left_out)
         columns, weights = plan.columns, check_weights(self.field_weights)
         X = vectorize(columns, plan.vectorizer, weights)
-        label_texts = plan.labels.texts if self.learn_label_texts else None
-        extra = label_rows(plan.vectorizer, label_texts, len(plan.labels.vocabulary))
+        targets = as_targets(self.learn_label_texts)
+        learned = label_rows(plan.vectorizer, X, plan.labels.texts, targets, self.random_state)
         keys, known = row_keys(columns, weights)
-        return Rows(plan, X, extra, RowFilter.of(keys[known]))
+        return Rows(plan, X, learned, RowFilter.of(keys[known]))
 
     def fit_rows(
         self,
@@ -199,12 +203,12 @@ class Tagger(Answering):
         """
         plan, X = rows.plan, rows.X
         learned, n_labels = plan.labels, len(plan.labels.vocabulary)
-        model = fit_ranker(copied(plan.model), X, learned.Y, rows.extra, checkpoint, "model")
+        model = fit_ranker(copied(plan.model), X, learned.Y, rows.label_rows, checkpoint, "model")
         self.rule_ = learn_from_held_out(
             model,
             X,
             learned.Y,
-            extra=rows.extra,
+            label_rows=rows.label_rows,
             calibrate=self.calibrate,
             rule=self.rule,
             random_state=self.random_state,

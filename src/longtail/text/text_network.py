@@ -10,7 +10,7 @@ import numpy as np
 
 from longtail import persist
 from longtail._native import n_threads
-from longtail._validation import as_k, as_labels, as_seed
+from longtail._validation import as_k, as_labels, as_seed, n_instances
 from longtail.codes.products import PackedRows
 from longtail.data.label_filter import LabelFilter
 from longtail.data.tokens import Tokens
@@ -170,21 +170,37 @@ class TextNetwork(TextRanker):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, Y: Any, *, checkpoint: str | os.PathLike[str] | None = None) -> Any:
+    def fit(
+        self,
+        X: Any,
+        Y: Any,
+        *,
+        checkpoint: str | os.PathLike[str] | None = None,
+        n_label_rows: int = 0,
+    ) -> Any:
         """Learn from texts (or ``Tokens``) ``X`` and labels ``Y`` (n, L).
 
         ``checkpoint``: a folder; training saves itself there after every epoch, and goes on from
-        there when it is started again with the same data and parameters.
+        there when it is started again with the same data and parameters. ``n_label_rows``: so many
+        of the last rows are texts of labels (``longtail.augment``); they are neither validated on
+        nor counted in propensities.
         """
-        return self._learn(X, Y, checkpoint=checkpoint)
+        return self._learn(X, Y, checkpoint=checkpoint, n_label_rows=n_label_rows)
 
-    def _fit(self, X: Any, Y: Any, *, checkpoint: str | os.PathLike[str] | None = None) -> None:
+    def _fit(
+        self,
+        X: Any,
+        Y: Any,
+        *,
+        checkpoint: str | os.PathLike[str] | None = None,
+        n_label_rows: int = 0,
+    ) -> None:
         if self.loss not in LOSSES:
             raise ValueError(f"loss must be one of {', '.join(LOSSES)}, got {self.loss!r}")
         loss = self.loss
         if loss == "auto":
             loss = "softmax" if one_label_each(Y) else "sigmoid"
-        self._train(X, Y, loss, checkpoint=checkpoint)
+        self._train(X, Y, loss, checkpoint=checkpoint, n_label_rows=n_label_rows)
 
     def fit_targets(self, X: Any, T: Any) -> TextNetwork:
         """Learn targets ``T`` (n, c); ``decision_function`` predicts them. As in ``Network``."""
@@ -239,6 +255,7 @@ class TextNetwork(TextRanker):
         loss: str,
         *,
         checkpoint: str | os.PathLike[str] | None = None,
+        n_label_rows: int = 0,
         start: TextNetwork | None = None,
         epochs: int = 1,
     ) -> None:
@@ -251,7 +268,9 @@ class TextNetwork(TextRanker):
                 raise
             raise MissingDependencyError("torch", "text", "training a text model") from error
         settings = {name: self._setting(name) for name in DEFAULTS["transformer"]}
-        plan = Plan.of(self, **settings, seed=as_seed(self.random_state), checkpoint=checkpoint)
+        settings |= {"checkpoint": checkpoint, "n_label_rows": n_label_rows}
+        n = n_instances(len(tokens), n_label_rows)
+        plan = Plan.of(self, **settings, seed=as_seed(self.random_state))
         if start is not None:
             plan = replace(
                 plan,
@@ -262,7 +281,7 @@ class TextNetwork(TextRanker):
             )
         propensity = None
         if self.missing_labels is not None:
-            propensity = fitted_propensity(self.missing_labels, targets)
+            propensity = fitted_propensity(self.missing_labels, targets[:n])
         tokenizer = self.tokenizer_ if start is self else tokens.source
         if start is not None:
             tokenizer = start.tokenizer_

@@ -57,9 +57,7 @@ def train_text_network(
     require_device(plan.device)
     device = torch.device(plan.device)
     objective = named(loss, correction=model.correction, propensity=propensity, seed=plan.seed)
-    order = np.random.default_rng([plan.seed, 0]).permutation(len(tokens))
-    n_valid = int(len(tokens) * plan.validation)
-    valid, rows = order[:n_valid], np.sort(order[n_valid:])
+    valid, rows = plan.split(len(tokens))
     with own_randomness(device):
         torch.manual_seed(plan.seed % 2**63)
         encoder = first_encoder(model, n_tokens) if start is None else start.encoder_.module()
@@ -82,11 +80,12 @@ def train_text_network(
     inputs = TokenRows(tokens, device, getattr(encoder, "max_length", None))
     whole = objective.rows(targets, device, 0)
     validate: Any = None
-    if n_valid and isinstance(objective, SquaredError):
+    if len(valid) and isinstance(objective, SquaredError):
         by_length = isinstance(objective, ErrorLength)
         validate = TargetValidation(inputs, targets, valid, by_length=by_length)
-    elif n_valid:
-        p = JainPropensity().fit(targets) if plan.metric == "psp" else None
+    elif len(valid):
+        instances = targets[: len(tokens) - plan.n_label_rows]
+        p = JainPropensity().fit(instances) if plan.metric == "psp" else None
         validate = LabelValidation(inputs, targets, valid, plan.metric, p)
     trainer = Trainer(
         encoder,

@@ -9,8 +9,10 @@ from dataclasses import dataclass, fields
 from numbers import Integral, Real
 from typing import Any
 
+import numpy as np
+
 from longtail._native import n_threads
-from longtail._validation import as_k
+from longtail._validation import as_k, n_instances
 from longtail.deep.training.pruning_schedule import SCHEDULES
 from longtail.deep.training.schedule import DECAYS
 
@@ -40,6 +42,7 @@ class Plan:
     dropout: float = 0.0  # of the vectors between encoder and output layer
     micro_batch: int | None = None  # rows that pass through the encoder at a time
     validation: float = 0.0
+    n_label_rows: int = 0  # of the last rows, which are no instances: never validated on
     patience: int = 3
     metric: str = "precision"
     keep: int | None = None
@@ -58,6 +61,13 @@ class Plan:
         params["checkpoint"] = None if path is None else os.fspath(path)
         names = {field.name for field in fields(cls)}
         return cls(**{name: value for name, value in params.items() if name in names})
+
+    def split(self, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the rows to validate on, in random order, and those to learn from, ascending."""
+        n = n_instances(n_rows, self.n_label_rows)
+        order = np.random.default_rng([self.seed, 0]).permutation(n)
+        n_valid = int(n * self.validation)
+        return order[:n_valid], np.concatenate([np.sort(order[n_valid:]), np.arange(n, n_rows)])
 
     def __post_init__(self) -> None:
         for name in ("epochs", "patience", "batch_size"):
