@@ -95,3 +95,49 @@ def test_the_command_line_trains_one(encoder: Path, data: Any, tmp_path: Path) -
     assert model.encoder_.kind == "transformer"
     refused = run("train", source, "-o", tmp_path / "x", "--model", "xr-linear", "--encoder", "a")
     assert refused.returncode == 2 and "takes no encoder" in refused.stderr
+
+
+def test_labels_found_by_what_they_are_called(data: Any, tmp_path: Path) -> None:
+    texts, labels = named(data)
+    names = [f"label {j}" for j in range(8)] + ["never seen"]
+    own = [f"word{4 * i} word{4 * i + 1}" for i in range(8)] + ["word50 word51"]
+    model = lt.UniDEC(encoder="average", epochs=6, device="cpu", n_jobs=1, onnx=False)
+    tagger = lt.Tagger(model=model.set_params(new_label_margin=0.0), calibrate=False)
+    tagger.fit(texts, labels, label_names=names, label_texts=own)
+    assert tagger.predict(["word50 word51"], k=1)[0][0][0] == "never seen"
+    tagger.add_labels(label_texts={"newer": "word57 word58", "newest": "word59"})
+    assert tagger.predict(["word58 word57"], k=1)[0][0][0] == "newer"
+    assert tagger.label_texts_[-1] == "word59" and tagger.label_counts_[-1] == 0
+    tagger.add_labels(["word53 word54"] * 3, [["latest"]] * 3, label_texts={"latest": "word54"})
+    assert tagger.predict(["word54 word53"], k=1)[0][0][0] == "latest"
+    tagger.save(tmp_path / "tagger")
+    assert lt.load(tmp_path / "tagger").predict(texts[:9]) == tagger.predict(texts[:9])
+    with pytest.raises(ValueError, match="'newer' is known"):
+        tagger.add_labels(label_texts={"newer": "word1"})
+    with pytest.raises(TypeError, match="mapping"):
+        tagger.add_labels(label_texts=["word1"])
+    linear = lt.Tagger(model=lt.OneVsAll(), calibrate=False).fit(texts, labels)
+    with pytest.raises(TypeError, match="called"):
+        linear.add_labels(label_texts={"newer": "word1"})
+
+
+def test_dual_encoders_on_the_command_line(data: Any, tmp_path: Path) -> None:
+    texts, labels = named(data)
+    rows = [{"text": t, "labels": ls} for t, ls in zip(texts, labels, strict=True)]
+    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    called = [{"label": f"label {j}", "text": f"word{4 * j}"} for j in range(8)]
+    (tmp_path / "labels.jsonl").write_text("\n".join(map(json.dumps, called)))
+    (tmp_path / "new.tsv").write_text("newer\tword57 word58\n")
+
+    def run(*arguments: Any) -> str:
+        command = [sys.executable, "-m", "longtail", *map(str, arguments)]
+        done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    options = ("--model", "dual-encoder", "--no-calibrate", "--device", "cpu", "--jobs", 1)
+    run("train", "rows.jsonl", "-o", "m", "--label-texts", "labels.jsonl", *options)
+    assert "1 labels added, 9 in all" in run("add-labels", "m", "new.tsv", "-o", "grown")
+    run("add-labels", "m", "new.tsv")
+    for folder in ("m", "grown"):
+        assert lt.load(tmp_path / folder).label_names[-1] == "newer"

@@ -11,6 +11,7 @@ import typer
 
 from longtail import __version__
 from longtail.cli import (
+    add_labels,
     compare,
     datasets,
     demo,
@@ -55,13 +56,13 @@ app = typer.Typer(
 )
 
 _GROUPS = {
-    "Everyday": (train, predict, evaluate, explain, serve),
+    "Everyday": (train, predict, evaluate, explain, add_labels, serve),
     "Choosing": (compare, tradeoff, tune),
     "Looking": (inspect, datasets, demo),
 }
 for _panel, _modules in _GROUPS.items():
     for _module in _modules:
-        _name = _module.__name__.rpartition(".")[2]
+        _name = _module.__name__.rpartition(".")[2].replace("_", "-")
         app.command(_name, rich_help_panel=_panel)(untouched(_module.command))
 
 

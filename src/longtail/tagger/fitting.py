@@ -26,6 +26,7 @@ __all__ = [
     "Plan",
     "Rows",
     "copied",
+    "described",
     "fit_ranker",
     "named_labels",
     "unnamed",
@@ -131,6 +132,13 @@ def unnamed(labels: Any) -> TypeError:
     return TypeError("labels is a matrix: say what its columns are called with label_names=")
 
 
+def described(model: Any, labels: Labelled) -> list[str] | None:
+    """Return what labels are called, for a model that reads it; their names, where that is all."""
+    if not getattr(model, "reads_label_texts", False):
+        return None
+    return labels.vocabulary.names if labels.texts is None else labels.texts
+
+
 def fit_ranker(
     model: Any,
     X: Any,
@@ -138,14 +146,15 @@ def fit_ranker(
     label_rows: LabelRows | None,
     checkpoint: str | os.PathLike[str] | None,
     part: str,
+    label_texts: list[str] | None = None,
 ) -> Any:
     """Fits the model on these rows and on those of label texts.
 
     Models that can keep what they have finished in the folder ``part`` of the checkpoint, and are
-    told how many rows are no instances.
+    told how many rows are no instances. ``label_texts``: for a model that reads them itself.
     """
     takes = inspect.signature(model.fit).parameters
-    how: dict[str, Any] = {}
+    how: dict[str, Any] = {} if label_texts is None else {"label_texts": label_texts}
     if label_rows is not None:
         n = Y.shape[0]
         X, Y = append_rows(X, Y, *label_rows.made(Y))

@@ -54,12 +54,14 @@ def learn_from_held_out(
     random_state: Any,
     checkpoint: str | os.PathLike[str] | None = None,
     curve: Curve | None = None,
+    label_texts: list[str] | None = None,
 ) -> Any:
     """Calibrates the fitted model, if asked to and it can be; returns the rule, fitted if it fits.
 
     ``X``, ``Y``: the rows the model was fitted on; ``label_rows``: further rows of the training
     that are no texts of the kind it will be asked about, and are never held out. ``curve``: that
-    of the same model fitted on a part of these rows, which is taken over.
+    of the same model fitted on a part of these rows, which is taken over. ``label_texts``: as in
+    ``fit_ranker``.
     """
     n = X.shape[0]
     if hasattr(rule, "get_params"):  # what it learns or counts is the tagger's own
@@ -81,7 +83,8 @@ def learn_from_held_out(
     seed = as_seed(random_state) % 2**31
     if needed and not learns and n <= FEW and label_rows is None:
         log.info("probabilities: from the answers of five copies, each fitted without a fifth")
-        model.calibrate(X, Y, folds=5, random_state=seed)
+        how = {} if label_texts is None else {"label_texts": label_texts}
+        model.calibrate(X, Y, folds=5, random_state=seed, **how)
         return rule
     held_out = np.zeros(n, bool)
     size = min(max(n // 10, FEWEST // 3), MOST_HELD_OUT)
@@ -89,7 +92,9 @@ def learn_from_held_out(
     what = "probabilities" if needed else "the rule"
     log.info("%s: from answers to %s texts of a copy fitted without them", what, f"{size:,}")
     rest = ~held_out
-    copy = fit_ranker(copied(model), X[rest], Y[rest], label_rows, checkpoint, "held-out")
+    copy = fit_ranker(
+        copied(model), X[rest], Y[rest], label_rows, checkpoint, "held-out", label_texts
+    )
     if needed:
         copy.calibrate(X[held_out], Y[held_out], random_state=seed)
         model.calibrator_, model.calibration_ = copy.calibrator_, copy.calibration_

@@ -19,9 +19,9 @@ from longtail.deep import Network
 from longtail.ensemble import Ensemble
 from longtail.exceptions import MissingDependencyError
 from longtail.linear import OneVsAll, XRLinear
-from longtail.text import TextNetwork
+from longtail.text import DualEncoder, TextNetwork, UniDEC
 
-__all__ = ["MODELS", "NamedModel", "Settings", "make_model", "members"]
+__all__ = ["MODELS", "NamedModel", "Settings", "make_model", "members", "reads_label_texts"]
 
 Limit = int | float | str | None
 
@@ -104,13 +104,16 @@ def _coded(cls: Any, estimator: Callable[[Any], Any]) -> Callable[[Settings], An
     return make
 
 
-def _text_network(settings: Settings) -> TextNetwork:
-    return TextNetwork(
-        encoder=settings.encoder or "average",
-        device=settings.device or "auto",
-        random_state=settings.random_state,
-        n_jobs=settings.n_jobs,
-    )
+def _reads_texts(cls: Any) -> Callable[[Settings], Any]:
+    def make(settings: Settings) -> Any:
+        return cls(
+            encoder=settings.encoder or "average",
+            device=settings.device or "auto",
+            random_state=settings.random_state,
+            n_jobs=settings.n_jobs,
+        )
+
+    return make
 
 
 _LINEAR = {"C": (1.0, 2.0, 4.0)}
@@ -127,10 +130,22 @@ MODELS: dict[str, NamedModel] = {
         tries={"hidden": (128, 512), "learning_rate": (5e-3, 2e-2), "dropout": (0.0, 0.5)},
     ),
     "text-network": NamedModel(
-        _text_network,
+        _reads_texts(TextNetwork),
         takes=("device", "encoder"),
         needs=("torch", "text"),
         tries={"epochs": (5, 20), "dropout": (0.0, 0.3)},
+    ),
+    "dual-encoder": NamedModel(
+        _reads_texts(DualEncoder),
+        takes=("device", "encoder"),
+        needs=("torch", "text"),
+        tries={"epochs": (5, 20), "negatives": (2, 6)},
+    ),
+    "unidec": NamedModel(
+        _reads_texts(UniDEC),
+        takes=("device", "encoder"),
+        needs=("torch", "text"),
+        tries={"epochs": (5, 20), "answer": ("classifier", "dual")},
     ),
     "mach": NamedModel(
         _coded(MACH, bucket_estimator), takes=("device",), tries={"n_repetitions": (8, 32)}
@@ -177,6 +192,11 @@ def make_model(
     if needs is not None and find_spec(needs[0]) is None:
         raise MissingDependencyError(*needs, f"training the model {name!r}")
     return named.make(settings)
+
+
+def reads_label_texts(model: Any) -> bool:
+    """Return whether a model, or the one of a name, learns from what labels are called."""
+    return model in ("dual-encoder", "unidec") or getattr(model, "reads_label_texts", False)
 
 
 def members(model: Any) -> list[Any]:

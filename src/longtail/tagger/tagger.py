@@ -29,12 +29,12 @@ from longtail.tagger.fields import (
     rows_of,
     vectorize,
 )
-from longtail.tagger.fitting import Plan, Rows, copied, fit_ranker, named_labels
-from longtail.tagger.growing import teach
+from longtail.tagger.fitting import Plan, Rows, copied, described, fit_ranker, named_labels
+from longtail.tagger.growing import announce, teach
 from longtail.tagger.held_out import Curve, learn_from_held_out
 from longtail.tagger.label_rows import as_targets, label_rows
 from longtail.tagger.measuring import lean_curve, report_on
-from longtail.tagger.named_models import make_model
+from longtail.tagger.named_models import make_model, reads_label_texts
 from longtail.tagger.names import find_label
 from longtail.tagger.plain_texts import PlainTexts
 from longtail.tagger.saving import check_savable, restore, to_state
@@ -141,11 +141,13 @@ class Tagger(Answering):
         text (a list of them, a pandas Series, an array of NumPy or pyarrow), where whole numbers
         are names as in ``load_dataset`` (7 is "7") and a missing row has none; or a label matrix
         (n, L) with ``label_names`` in column order. ``label_texts``: what each label is called in
-        words, in the order of ``label_names``, shown beside the name. ``checkpoint``: a folder for
+        words, in the order of ``label_names``, shown beside the name; a model that reads them
+        (``DualEncoder``, ``UniDEC``) takes names where there are none. ``checkpoint``: a folder for
         finished parts of the training; a ``fit`` that was cut short, called again with the same
         folder, data and parameters, goes on from there (``longtail.linear.checkpoint``).
 
-        Labels that no text has are left out, and the log says how many.
+        Labels that no text has are left out, and the log says how many; not so those that a model
+        can learn from what they are called.
         """
         plan = self.plan(texts, labels, label_names=label_names, label_texts=label_texts)
         return self.fit_rows(self.rows(plan), checkpoint=checkpoint)
@@ -169,7 +171,8 @@ class Tagger(Answering):
         whole = joined(columns)
         given = named_labels(labels, label_names, label_texts)
         check_same_rows(len(whole), given.Y.shape[0], "texts", "labels")
-        learned = given.learnable(from_texts=as_targets(self.learn_label_texts) is not None)
+        reads = as_targets(self.learn_label_texts) is not None or reads_label_texts(self.model)
+        learned = given.learnable(from_texts=reads)
         n_labels = len(learned.vocabulary)
         if not n_labels:
             raise ValueError("there are no labels: nothing to learn")
@@ -203,7 +206,10 @@ class Tagger(Answering):
         """
         plan, X = rows.plan, rows.X
         learned, n_labels = plan.labels, len(plan.labels.vocabulary)
-        model = fit_ranker(copied(plan.model), X, learned.Y, rows.label_rows, checkpoint, "model")
+        texts = described(plan.model, learned)
+        model = fit_ranker(
+            copied(plan.model), X, learned.Y, rows.label_rows, checkpoint, "model", texts
+        )
         self.rule_ = learn_from_held_out(
             model,
             X,
@@ -214,6 +220,7 @@ class Tagger(Answering):
             random_state=self.random_state,
             checkpoint=checkpoint,
             curve=curve,
+            label_texts=texts,
         )
         self.vectorizer_, self.model_, self.choice_ = plan.vectorizer, model, plan.why
         self.vocabulary_, self.label_texts_ = learned.vocabulary, learned.texts
@@ -406,8 +413,15 @@ class Tagger(Answering):
             self.model_, self.vectorizer_, x, joined(columns)[0], ids, as_k(n_terms, "n_terms")
         )
 
-    def add_labels(self, texts: Any, labels: Any) -> Tagger:
-        """Teaches new labels from some texts, without training the others again.
+    def add_labels(
+        self,
+        texts: Any = None,
+        labels: Any = None,
+        *,
+        label_texts: Mapping[str, str] | None = None,
+    ) -> Tagger:
+        """Teaches new labels from some texts, without training the others again; or, a model that
+        reads label texts, from what they are called: ``add_labels(label_texts={name: text})``.
 
         ``labels``: one list of names a text. Known names in them are not trained again, but tell
         what else the texts are about; texts that have only known labels serve as negatives, and
@@ -415,7 +429,10 @@ class Tagger(Answering):
         (``model.add_labels``).
         """
         self._check_fitted()
-        teach(self, texts, labels)
+        if texts is None and labels is None and label_texts is not None:
+            announce(self, label_texts)
+        else:
+            teach(self, texts, labels, label_texts)
         return self
 
     def _get_state(self) -> persist.State:
