@@ -136,7 +136,7 @@ def described(model: Any, labels: Labelled) -> list[str] | None:
     """Return what labels are called, for a model that reads it; their names, where that is all."""
     if not getattr(model, "reads_label_texts", False):
         return None
-    return labels.vocabulary.names if labels.texts is None else labels.texts
+    return list(labels.vocabulary) if labels.texts is None else labels.texts
 
 
 def fit_ranker(

@@ -249,15 +249,16 @@ class UniDEC(DualEncoder):
         return MARGINS[self.answer_]
 
     def _grow(self, described: Tokens, tokens: Tokens | None, labels: Any) -> None:
-        """A new label's row is the mean of the classifier's vectors of its texts; without any, the
-        classifier's vector of what it is called.
+        """A new label's row points from all texts given to its own ones; without any, it is the
+        classifier's vector of what the label is called.
         """
         rows = _unit(self._through("classifier", self._vectors(described)))
         if tokens is not None:
             vectors = _unit(self._through("classifier", self._vectors(tokens)))
-            columns = labels.tocsc()
-            has = np.diff(columns.indptr) > 0
-            rows[has] = _unit(np.asarray(columns.T @ vectors, np.float32)[has])
+            counts = np.bincount(labels.indices, minlength=labels.shape[1])
+            has = counts > 0
+            means = np.asarray(labels.T @ vectors)[has] / counts[has, None]
+            rows[has] = _unit(np.asarray(means - vectors.mean(axis=0), np.float32))
         super()._grow(described, tokens, labels)
         self.heads_ = {**self.heads_, "table": np.concatenate([self.heads_["table"], rows])}
         self.__dict__.pop("_searched", None)
