@@ -32,8 +32,8 @@ import torch
 from longtail.deep.batches.sparse_rows import SparseRows
 from longtail.deep.encoders.bag import Bag
 from longtail.deep.objectives import named
-from longtail.deep.outputs import Full
 from longtail.deep.optimisers import LazyAdam
+from longtail.deep.outputs import Full
 
 
 def random_rows(rng: np.random.Generator, n: int, width: int, per_row: int) -> sp.csr_matrix:
