@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,8 @@ import numpy as np
 import scipy.sparse as sp
 
 import longtail as lt
+from longtail.data.json_lines import read_json_lines
+from longtail.data.label_file import read_label_file
 from longtail.data.text_rows import TextRows
 from longtail.features.tokenizer import Tokenizer
 
@@ -35,12 +37,16 @@ SHORT = 32  # tokens of a title or of a label's text
 @dataclass(frozen=True)
 class Rows:
     """``tokens`` (or texts) and ``Y`` of "train", "dev" (where there is one) and "test"; ``labels``
-    are the tokens (or texts) of label texts, one per label, where they were asked for.
+    are the tokens (or texts) of label texts, one per label, where they were asked for. ``new``:
+    those of labels that no training row has, and ``new_Y`` (n, m) which rows of "dev" and "test"
+    have them.
     """
 
     tokens: dict[str, Any]
     Y: dict[str, sp.csr_matrix]
     labels: Any = None
+    new: Any = None
+    new_Y: dict[str, sp.csr_matrix] = field(default_factory=dict)
 
     def held_out(self) -> tuple[Any, Any, Any, Any]:
         """Rows to learn from and rows to choose settings on: dev, or a tenth of the training."""
@@ -64,7 +70,16 @@ def read_texts(name: str, *, titles: bool = False) -> Rows:
         whole = part.texts
         texts[split] = TextRows(t.partition(". ")[0] for t in whole) if titles else TextRows(whole)
         Y[split] = part.Y
-    return Rows(texts, Y, TextRows(data.label_texts))
+    new, new_Y = None, {}
+    if (folder / "unseen_labels.jsonl.gz").exists():
+        found = read_label_file(folder / "unseen_labels.jsonl.gz", text_field="text_en")
+        new, ids = TextRows(found.texts or []), {name: i for i, name in enumerate(found.names)}
+        for split, file in (("dev", "dev.jsonl.gz"), ("test", "tst.jsonl.gz")):
+            lists = [
+                record.get("unseen_labels", []) for _, record in read_json_lines(folder / file)
+            ]
+            new_Y[split] = lt.Vocabulary(ids).encode(lists, unknown="ignore")
+    return Rows(texts, Y, TextRows(data.label_texts), new, new_Y)
 
 
 def prepare(name: str, encoder: str, output: Path, *, titles: bool, label_texts: bool) -> Path:
@@ -82,6 +97,11 @@ def prepare(name: str, encoder: str, output: Path, *, titles: bool, label_texts:
         arrays[f"{split}_indices"] = rows.Y[split].indices
     if label_texts:
         put(arrays, "label", tokenizer.encode(rows.labels, SHORT))
+        if rows.new is not None:
+            put(arrays, "new", tokenizer.encode(rows.new, SHORT))
+        for split, found in rows.new_Y.items():
+            arrays[f"new_{split}_indptr"] = found.indptr
+            arrays[f"new_{split}_indices"] = found.indices
     arrays["tokenizer"] = np.frombuffer(tokenizer.json.encode(), np.uint8)
     path = output / f"{name}{'-titles' * titles}{'-words' * (encoder == 'words')}.npz"
     np.savez_compressed(path, **arrays)
@@ -96,23 +116,29 @@ def put(arrays: dict[str, np.ndarray], name: str, tokens: lt.Tokens) -> None:
 
 def load(name: str, folder: Path) -> Rows:
     """Return what ``prepare`` wrote; ``name`` is that of the file."""
-    tokens, Y = {}, {}
+    tokens, Y, new_Y = {}, {}, {}
     with np.load(folder / f"{name}.npz") as file:
         width = int(file["n_labels"])
+
+        def labels(split: str, width: int) -> sp.csr_matrix:
+            indptr, indices = file[f"{split}_indptr"], file[f"{split}_indices"]
+            ones = np.ones(len(indices), np.float32)
+            return sp.csr_matrix((ones, indices, indptr), shape=(len(indptr) - 1, width))
+
         source = None
         if "tokenizer" in file:
             source = Tokenizer(file["tokenizer"].tobytes().decode())
-        for split in ("train", "dev", "test", "label"):
+        for split in ("train", "dev", "test", "label", "new"):
             if f"{split}_offsets" not in file:
                 continue
             offsets, ids = file[f"{split}_offsets"], file[f"{split}_ids"]
             tokens[split] = lt.Tokens(offsets, ids, source=source)
-            if split == "label":
-                continue
-            indptr, indices = file[f"{split}_indptr"], file[f"{split}_indices"]
-            ones = np.ones(len(indices), np.float32)
-            Y[split] = sp.csr_matrix((ones, indices, indptr), shape=(len(indptr) - 1, width))
-    return Rows(tokens, Y, tokens.pop("label", None))
+            if split not in ("label", "new"):
+                Y[split] = labels(split, width)
+        for split in ("dev", "test"):
+            if f"new_{split}_indptr" in file:
+                new_Y[split] = labels(f"new_{split}", len(tokens["new"]))
+    return Rows(tokens, Y, tokens.pop("label", None), tokens.pop("new", None), new_Y)
 
 
 def main() -> None:

@@ -158,4 +158,4 @@ def test_an_index_that_walks_a_graph(trained: Any) -> None:
     model = type(trained)._from_state(trained._get_state()).set_params(index="hnsw")
     found = model.predict_topk(X, k=3)
     np.testing.assert_array_equal(exact.indices, found.indices)  # eight labels: nothing to miss
-    assert model._labels().recall(model._queries(model.tokenize(X)), 3, 1) == 1.0
+    assert model.index_recall(X, k=3) == trained.index_recall(X, k=3) == 1.0

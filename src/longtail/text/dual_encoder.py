@@ -406,6 +406,12 @@ class DualEncoder(TextRanker):
             self.__dict__["_searched"] = key, searched
         return searched  # type: ignore[no-any-return]
 
+    def index_recall(self, X: Any, k: int = 10) -> float:
+        """Return the share of the k best labels of texts that a search with ``index`` finds."""
+        self._check_fitted()
+        queries = self._queries(self._rows(X))
+        return self._labels().recall(queries, min(as_k(k), self.n_labels_), n_threads(self.n_jobs))
+
     def _search_key(self) -> Any:
         return self.index, self.new_label_margin
 
