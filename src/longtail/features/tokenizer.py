@@ -101,7 +101,7 @@ class Tokenizer:
             special_tokens=_SPECIAL,
             show_progress=False,
         )
-        tokenizer.train_from_iterator(texts, trainer)
+        tokenizer.train_from_iterator(map(_encodable, texts), trainer)
         return cls(_sorted_vocabulary(tokenizer.to_str()))
 
     @property
@@ -117,7 +117,8 @@ class Tokenizer:
             self._tokenizer.enable_truncation(as_k(max_length, "max_length"))
         lengths, ids, truncated = [np.zeros(1, np.int64)], [np.zeros(0, np.int32)], 0
         for begin in range(0, len(texts), _BLOCK):
-            found = self._tokenizer.encode_batch_fast(list(texts[begin : begin + _BLOCK]))
+            block = [_encodable(text) for text in texts[begin : begin + _BLOCK]]
+            found = self._tokenizer.encode_batch_fast(block)
             lengths.append(np.array([len(one) for one in found], np.int64))
             ids += [np.asarray(one.ids, np.int32) for one in found]
             truncated += sum(bool(one.overflowing) for one in found)
@@ -132,6 +133,11 @@ class Tokenizer:
 
     def __hash__(self) -> int:
         return hash(self.json)
+
+
+def _encodable(text: str) -> str:
+    """Return the text with a question mark for each lone surrogate, which is not in UTF-8."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _sorted_vocabulary(text: str) -> str:

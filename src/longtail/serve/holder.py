@@ -49,7 +49,7 @@ def load_model(settings: Settings) -> Loaded:
             f"{path} holds a {type(tagger).__name__}, which knows neither texts nor label names: "
             "make a model with `longtail train`"
         )
-    if not hasattr(tagger.vectorizer_, "transform_one"):
+    if not (hasattr(tagger.vectorizer_, "transform_one") or tagger.model_.reads_texts):
         raise ModelFormatError(f"{path} was trained on features, and a server is asked for texts")
     tagger.predict(["a first question"], k=1)
     return Loaded(tagger, mark)
