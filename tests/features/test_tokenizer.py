@@ -45,3 +45,10 @@ def test_pickled_and_read_again() -> None:
 def test_what_is_no_list_of_texts(texts: object) -> None:
     with pytest.raises(TypeError):
         as_texts(texts)
+
+
+def test_lone_surrogates_are_read_as_question_marks() -> None:
+    """JSON may hold them, and the library takes UTF-8 alone."""
+    tokenizer = Tokenizer.trained(["red \ud800 fox", "red fox?"], least=1)
+    odd, plain = tokenizer.encode(["red \udfff", "red ?"])
+    assert odd.tolist() == plain.tolist() and len(odd) == 2

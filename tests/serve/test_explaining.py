@@ -66,6 +66,19 @@ def test_one_walk_serves_all_labels(tagger: lt.Tagger, monkeypatch: pytest.Monke
         assert {text[a:b] for a, b, w in why.spans if w > 0}
 
 
+@pytest.mark.parametrize("analyzer", ["word", "char", "char_wb"])
+@pytest.mark.parametrize("text", ["paper jam " * 5000, "paper" * 10_000])
+def test_a_long_text_is_walked_in_many_steps(analyzer: str, text: str) -> None:
+    """There is a pause for every thousand words or characters, in a word without an end too."""
+    many = 1 if analyzer == "word" else 3
+    vectorizer = lt.Tfidf(analyzer=analyzer, ngram_range=(many, many), min_df=1).fit([text])
+    term = "paper"[:many] if many > 1 else text.split()[0]
+    walk = highlight.Walk(vectorizer, text, {term})
+    n = sum(1 for _ in walk.steps())
+    assert n >= (len(text.split()) if analyzer == "word" else len(text)) // 1000
+    assert walk.spans({term: 1.0})[0][0] == 0
+
+
 def test_words_times_labels_are_bounded() -> None:
     assert too_much(["word"] * 16, 6) is None
     assert "16 texts" in (too_much(["word"] * 17, 1) or "")

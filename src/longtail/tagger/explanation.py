@@ -116,7 +116,9 @@ def explain_steps(
         shares.append(exact)
         yield None
     known = _scores(model, x, ids)
+    yield None
     term_of = dict(zip(x.indices.tolist(), _terms(vectorizer, x.indices), strict=True))
+    yield None
     walk = Walk(vectorizer, text, set(term_of.values()))
     yield from walk.steps()
     for (name, label), (own, columns, given) in zip(labels.items(), shares, strict=True):
