@@ -89,6 +89,9 @@ def _work(
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     warnings.simplefilter("ignore")
     faulthandler.disable()  # a crash is told by the watch
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)  # ONNX Runtime prints what it thinks of a file
+    os.dup2(nowhere, 2)
     code = 1
     try:
         with open(writer, "w", buffering=1) as lines:

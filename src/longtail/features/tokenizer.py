@@ -6,9 +6,10 @@ keep it inside their directory.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -63,10 +64,11 @@ class Tokenizer:
         library = _library()
         if not isinstance(text, str) or len(text) > _LARGEST:
             raise ModelFormatError("the tokenizer is no JSON text of a reasonable size")
-        try:
-            self._tokenizer = library.Tokenizer.from_str(text)
-        except Exception as error:  # the library raises bare Exception
-            raise ModelFormatError(f"the tokenizer cannot be read: {error}") from None
+        with _panics_told():
+            try:
+                self._tokenizer = library.Tokenizer.from_str(text)
+            except Exception as error:  # the library raises bare Exception
+                raise ModelFormatError(f"the tokenizer cannot be read: {error}") from None
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
         self.json = text
@@ -118,7 +120,8 @@ class Tokenizer:
         lengths, ids, truncated = [np.zeros(1, np.int64)], [np.zeros(0, np.int32)], 0
         for begin in range(0, len(texts), _BLOCK):
             block = [_encodable(text) for text in texts[begin : begin + _BLOCK]]
-            found = self._tokenizer.encode_batch_fast(block)
+            with _panics_told():
+                found = self._tokenizer.encode_batch_fast(block)
             lengths.append(np.array([len(one) for one in found], np.int64))
             ids += [np.asarray(one.ids, np.int32) for one in found]
             truncated += sum(bool(one.overflowing) for one in found)
@@ -133,6 +136,19 @@ class Tokenizer:
 
     def __hash__(self) -> int:
         return hash(self.json)
+
+
+@contextlib.contextmanager
+def _panics_told() -> Iterator[None]:
+    """Raise ModelFormatError where the library panics, as over a tokenizer whose parts do not fit:
+    a panic is no ``Exception``, and would end threads and tasks that catch those.
+    """
+    try:
+        yield
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":
+            raise
+        raise ModelFormatError(f"the tokenizer does not work: {error}") from None
 
 
 def _encodable(text: str) -> str:
