@@ -68,3 +68,10 @@ def test_a_tokenizer_that_makes_the_library_panic(capfd: pytest.CaptureFixture[s
     with pytest.raises(lt.ModelFormatError, match="does not work"):
         tokenizer.encode(["red fox"])
     capfd.readouterr()  # what the library says of it
+
+
+def test_a_tokenizer_without_its_unknown_word() -> None:
+    document = json.loads(Tokenizer.trained(TEXTS, least=1).json)
+    document["model"]["vocab"].pop("[UNK]")
+    with pytest.raises(lt.ModelFormatError, match="UNK"):
+        Tokenizer(json.dumps(document)).encode(["unheard"])

@@ -96,3 +96,26 @@ def test_an_onnx_file_reads_no_other_file(
     raw = np.frombuffer(document.SerializeToString(), np.uint8)
     with pytest.raises(lt.ModelFormatError, match="asks for weights in another file"):
         OnnxEncoding(fitted.encoder_.with_onnx(raw), 1)
+
+
+def test_an_onnx_file_that_fails_when_it_is_used(fitted: Any) -> None:
+    import onnx
+
+    from longtail.text.encoding import OnnxEncoding
+    from longtail.text.onnx_file import exported
+
+    document = onnx.load_from_string(exported(fitted.encoder_).tobytes())
+    for tensor in document.graph.initializer:
+        if tensor.name.endswith("word_embeddings.weight"):  # too few rows for the ids
+            tensor.dims[0] = 1
+            tensor.raw_data = tensor.raw_data[: 4 * tensor.dims[1]]
+    raw = np.frombuffer(document.SerializeToString(), np.uint8)
+    with pytest.raises(lt.ModelFormatError, match="ONNX file of the encoder fails"):
+        OnnxEncoding(fitted.encoder_.with_onnx(raw), 1)(fitted.tokenize(["word1 word2"]))
+
+
+def test_any_number_of_threads(fitted: Any, tmp_path: Path) -> None:
+    """As many as there are processors are started, whatever a model says."""
+    copy.copy(fitted).set_params(onnx=True).save(tmp_path / "model")
+    loaded = lt.load(tmp_path / "model").set_params(n_jobs=2**63 - 1, runtime="onnx")
+    assert len(loaded.predict_topk(["word1"], k=2)) == 1

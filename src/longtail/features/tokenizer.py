@@ -64,11 +64,8 @@ class Tokenizer:
         library = _library()
         if not isinstance(text, str) or len(text) > _LARGEST:
             raise ModelFormatError("the tokenizer is no JSON text of a reasonable size")
-        with _panics_told():
-            try:
-                self._tokenizer = library.Tokenizer.from_str(text)
-            except Exception as error:  # the library raises bare Exception
-                raise ModelFormatError(f"the tokenizer cannot be read: {error}") from None
+        with _faults_told("cannot be read"):
+            self._tokenizer = library.Tokenizer.from_str(text)
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
         self.json = text
@@ -120,7 +117,7 @@ class Tokenizer:
         lengths, ids, truncated = [np.zeros(1, np.int64)], [np.zeros(0, np.int32)], 0
         for begin in range(0, len(texts), _BLOCK):
             block = [_encodable(text) for text in texts[begin : begin + _BLOCK]]
-            with _panics_told():
+            with _faults_told("does not work"):
                 found = self._tokenizer.encode_batch_fast(block)
             lengths.append(np.array([len(one) for one in found], np.int64))
             ids += [np.asarray(one.ids, np.int32) for one in found]
@@ -139,16 +136,16 @@ class Tokenizer:
 
 
 @contextlib.contextmanager
-def _panics_told() -> Iterator[None]:
-    """Raise ModelFormatError where the library panics, as over a tokenizer whose parts do not fit:
-    a panic is no ``Exception``, and would end threads and tasks that catch those.
+def _faults_told(what: str) -> Iterator[None]:
+    """Raise ModelFormatError for what the library raises over a damaged tokenizer: plain
+    ``Exception``, or a panic, which is none and would end threads and tasks that catch those.
     """
     try:
         yield
     except BaseException as error:
-        if type(error).__name__ != "PanicException":
+        if type(error) is not Exception and type(error).__name__ != "PanicException":
             raise
-        raise ModelFormatError(f"the tokenizer does not work: {error}") from None
+        raise ModelFormatError(f"the tokenizer {what}: {error}") from None
 
 
 def _encodable(text: str) -> str:

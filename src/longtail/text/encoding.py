@@ -5,7 +5,6 @@ Texts are encoded longest first, so many tokens at a time, and come back in thei
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import Any, Protocol
@@ -19,9 +18,6 @@ from longtail.text.encoder_state import EncoderState
 __all__ = ["RUNTIMES", "Encoding", "OnnxEncoding", "TorchEncoding", "encoding_of"]
 
 RUNTIMES = ("auto", "torch", "onnx")
-# The key that names another file in an ONNX file, as a field of protobuf: ONNX Runtime would read
-# any file below the working directory. Its tag and its length may be written in more bytes.
-_ELSEWHERE = re.compile(rb"(\x0a|\x8a\x80*\x00)(\x08|\x88\x80*\x00)location")
 _CPU_TOKENS = 1 << 12  # padded tokens encoded at a time
 _GPU_TOKENS = 1 << 17
 
@@ -111,8 +107,7 @@ class OnnxEncoding:
                 "this model was saved without an ONNX file: save it again where torch and the "
                 "extra 'onnx' are installed, with onnx=True"
             )
-        if _ELSEWHERE.search(state.onnx.data):
-            raise ModelFormatError("the ONNX file of the encoder asks for weights in another file")
+        state.check_onnx()
         try:
             import onnxruntime
         except ModuleNotFoundError as error:
@@ -147,7 +142,10 @@ class OnnxEncoding:
             mask = place < lengths[numbers][:, None]
             ids = np.zeros(mask.shape, np.int64)
             ids[mask] = tokens[numbers].ids
-            (found,) = self.session.run(None, {"ids": ids, "mask": mask})
+            try:
+                (found,) = self.session.run(None, {"ids": ids, "mask": mask})
+            except Exception as error:  # the runtime has errors of its own
+                raise ModelFormatError(f"the ONNX file of the encoder fails: {error}") from None
             if found.shape != (len(numbers), self.width):
                 raise ModelFormatError(
                     f"the ONNX file of the encoder makes vectors of shape {found.shape}"
