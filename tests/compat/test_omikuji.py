@@ -136,6 +136,7 @@ def test_training_says_its_parameters(
     )
     assert all(len(tree.layers_) == 1 for tree in model.ensemble.members_)
     assert model.predict(pairs(data.test.X, 3))
+    assert "eps: 1e-5," in str(omikuji.HyperParam(linear_eps=1e-5)), "as Rust writes it"
 
 
 @pytest.mark.parametrize(("k", "n"), [(2, 0), (2, 42), (300, 5), (1, 0)])
@@ -175,3 +176,13 @@ def test_a_training_that_fails_halfway(
     again = omikuji.Model.load(saved)
     again.save(saved)
     assert omikuji.Model.load(saved).predict([(0, 1.0)]) != [] and before
+
+
+def test_a_model_that_tells_nothing_of_its_training_file(train_file: str, tmp_path: Path) -> None:
+    model = omikuji.Model.train_on_data(train_file)
+    outside = {"name": f"../{tmp_path.name}/secret", "bytes": 1}
+    (tmp_path / "secret").write_text("x")
+    for told in ({}, {"name": None}, outside, {"name": "\0"}):
+        model._trained_on = told
+        model.save(str(tmp_path / "models" / "m"))
+        assert omikuji.Model.load(str(tmp_path / "models" / "m")).n_trees == 3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 
 import pytest
@@ -45,3 +46,32 @@ def test_pickled_and_read_again() -> None:
 def test_what_is_no_list_of_texts(texts: object) -> None:
     with pytest.raises(TypeError):
         as_texts(texts)
+
+
+def test_lone_surrogates_are_read_as_question_marks() -> None:
+    """JSON may hold them, and the library takes UTF-8 alone."""
+    tokenizer = Tokenizer.trained(["red \ud800 fox", "red fox?"], least=1)
+    odd, plain = tokenizer.encode(["red \udfff", "red ?"])
+    assert odd.tolist() == plain.tolist() and len(odd) == 2
+
+
+def test_a_tokenizer_that_makes_the_library_panic(capfd: pytest.CaptureFixture[str]) -> None:
+    """Its template names a special token that it does not have. A panic is no ``Exception``."""
+    document = json.loads(Tokenizer.trained(TEXTS, least=1).json)
+    document["post_processor"] = {
+        "type": "TemplateProcessing",
+        "single": [{"SpecialToken": {"id": "[GONE]", "type_id": 0}}],
+        "pair": [{"Sequence": {"id": "A", "type_id": 0}}],
+        "special_tokens": {},
+    }
+    tokenizer = Tokenizer(json.dumps(document))
+    with pytest.raises(lt.ModelFormatError, match="does not work"):
+        tokenizer.encode(["red fox"])
+    capfd.readouterr()  # what the library says of it
+
+
+def test_a_tokenizer_without_its_unknown_word() -> None:
+    document = json.loads(Tokenizer.trained(TEXTS, least=1).json)
+    document["model"]["vocab"].pop("[UNK]")
+    with pytest.raises(lt.ModelFormatError, match="UNK"):
+        Tokenizer(json.dumps(document)).encode(["unheard"])

@@ -6,7 +6,7 @@
     python tests/fuzz/fuzz.py --again model tagger 1076  one case, in this process
 
 Prints a line per probe, and every fault (a crash, a hang over 10 seconds, an error that no user
-should see). What it finds goes into ``corpus/seeds.json``, and is tried in every run of the tests.
+should see). What it finds goes into ``corpus``, which is tried first and in every run of the tests.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import probes
 
 AGAIN: dict[str, Callable[[list[str]], None]] = {
     "model": lambda words: probes.damaged_model((words[0], int(words[1]))),
-    "call": lambda words: probes.odd_call(int(words[0])),
+    "call": lambda words: probes.odd_call((words[0], int(words[1]))),
     "text": lambda words: probes.odd_text(int(words[0])),
 }
 
@@ -33,9 +33,9 @@ def main() -> int:
     parser.add_argument("--calls", type=int, default=100_000)
     parser.add_argument("--texts", type=int, default=100_000)
     parser.add_argument("--requests", type=int, default=500, help="for each endpoint")
-    parser.add_argument("--rooms", type=int, default=60, help="amounts of memory")
+    parser.add_argument("--rooms", type=int, default=60, help="amounts of memory, up to 240 MB")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--again", nargs="+", metavar="WORD", help="model KIND SEED, call SEED, …")
+    parser.add_argument("--again", nargs="+", help="model KIND SEED, call NAME SEED, text SEED")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     if options.again:
@@ -43,11 +43,13 @@ def main() -> int:
         return 0
     print(platform.platform(), platform.processor(), "seed", options.seed)
     print("python", *sys.argv, flush=True)
-    tried = {
+    n_rooms = options.rooms
+    tried: dict[str, Callable[[], probes.Outcome]] = {
+        "corpus": probes.corpus,
         "models": lambda: probes.models(options.models, options.seed, options.kinds),
         "calls": lambda: probes.calls(options.calls, options.seed),
         "texts": lambda: probes.texts(options.texts, options.seed),
-        "memory": lambda: probes.memory([4 + 4 * i for i in range(options.rooms)]),
+        "rooms": lambda: probes.memory([4 + 240 * i // n_rooms for i in range(n_rooms)]),
     }
     n_faults = 0
     for name, probe in tried.items():

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from text_models import FILES
 
 from longtail.persist import State
 
@@ -35,7 +36,10 @@ def mutate(state: State, rng: random.Random) -> State:
         node = rng.choice(_nodes(state))
         if node.arrays and rng.random() < 0.7:
             name = rng.choice(sorted(node.arrays))
-            node.arrays[name] = _array(node.arrays[name], node, rng)
+            file = name in FILES and rng.random() < 0.8
+            node.arrays[name] = (
+                _file(node.arrays[name], rng) if file else _array(node.arrays[name], node, rng)
+            )
         else:
             _facts(node, rng)
     return state
@@ -82,6 +86,30 @@ def _array(array: np.ndarray, node: State, rng: random.Random) -> np.ndarray:
             return array.astype(rng.choice(DTYPES))
     other = rng.choice(sorted(node.arrays))  # another array, or another shape
     return node.arrays[other] if rng.random() < 0.5 else array.reshape(1, *array.shape)
+
+
+def _file(array: np.ndarray, rng: random.Random) -> np.ndarray:
+    """A file in an array, changed in a few places: bytes, numbers of eight of them, pieces of JSON,
+    cut out, doubled. Most changes keep its length, which the formats are strict about.
+    """
+    raw = bytearray(array.tobytes())
+    for _ in range(rng.choice([1, 1, 2, 5])):
+        # Headers come first, and are the smaller part.
+        at = rng.randrange(max(1, rng.choice([len(raw), min(len(raw), 2000)])))
+        kind = rng.randrange(10)
+        if kind < 3:
+            raw[at : at + 1] = bytes([rng.randrange(256)])
+        elif kind < 5:
+            number = rng.choice([0, 1, -1, 7, 2**31, 2**40, 2**62, 2**63 - 1, len(raw)])
+            raw[at : at + 8] = number.to_bytes(8, "little", signed=True)
+        elif kind < 8:
+            piece = rng.choice([b"0", b"9", b'"', b"[", b"{", b"null", b"1e9", b"-1", b"99999"])
+            raw[at : at + len(piece)] = piece
+        elif kind == 8:
+            del raw[at : at + rng.choice([1, 8, 100])]
+        else:
+            raw[at:at] = raw[at : at + rng.choice([1, 8, 100])]
+    return np.frombuffer(bytes(raw), np.uint8)
 
 
 def _fitting(value: Any, dtype: np.dtype, rng: random.Random) -> Any:

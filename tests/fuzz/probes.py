@@ -1,20 +1,23 @@
 """The probes: what is tried, case by case. A case is a name from which everything follows.
 
 models     damaged models, ``(kind, seed)``; every tenth from files, the others from states
-calls      odd arguments of the public functions and methods, ``seed``
+calls      odd arguments of the public functions and methods, ``(name, seed)``
 texts      damaged files for the readers, and odd texts, ``seed``
 memory     ordinary work in an address space that grows by so many megabytes, ``(work, MB)``
 """
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import functools
 import inspect
 import io
+import json
 import os
 import random
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -25,6 +28,7 @@ import numpy as np
 import scipy.sparse as sp
 from mutation import JUNK, copied, mutate, mutate_files
 from saved_models import ETA, LABELS, MODELS, NAMES, TEXTS, X, Y, exercise
+from text_models import import_text_packages
 from watched import Outcome, run
 
 import longtail as lt
@@ -32,14 +36,18 @@ from longtail import metrics, persist
 
 sys.path.append(str(Path(__file__).parents[1] / "data"))
 
-__all__ = ["calls", "memory", "models", "texts"]
+__all__ = ["calls", "corpus", "memory", "models", "texts"]
+
+CORPUS = Path(__file__).with_name("corpus")
 
 _FILES = 10  # every so many-th model is damaged in its files
 
 
 @functools.cache
 def _folder() -> Path:
-    """Models of every kind, saved once."""
+    """Models of every kind, saved once: by a process of its own, since cases run in forks of this
+    one, and the threads that torch starts when it trains would not live on in them.
+    """
     home = Path(tempfile.mkdtemp(prefix="longtail-fuzz-"))
     owner = os.getpid()
 
@@ -47,12 +55,16 @@ def _folder() -> Path:
         if os.getpid() == owner:
             shutil.rmtree(home, ignore_errors=True)
 
-    import atexit
-
     atexit.register(clean)
-    with contextlib.redirect_stdout(io.StringIO()):
-        for name, save in MODELS.items():
-            save(home / name)
+    path = os.pathsep.join(p for p in sys.path if p)
+    subprocess.run(
+        [sys.executable, Path(__file__).with_name("saved_models.py"), home],
+        env={**os.environ, "PYTHONPATH": path},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        check=True,
+    )
+    import_text_packages()  # here, and not in a case that would be taken for one that hangs
     return home
 
 
@@ -83,9 +95,15 @@ def damaged_model(case: tuple[str, int]) -> None:
         load_and_use(lambda: lt.models.from_state(state))
 
 
-def mutation_free(kind: str) -> persist.State:
-    """A copy of the state of a kind of model, to be changed on purpose."""
-    return copied(_state(kind))
+def changed_model(entry: dict[str, Any]) -> None:
+    """A model with other parameters, as ``corpus/models.json`` tells them."""
+    state = copied(_state(entry["kind"]))
+    node = state
+    for name in entry["part"]:
+        node = node.parts[name]
+    assert set(entry["params"]) <= set(node.params), "the entry names parameters that are no more"
+    node.params.update(entry["params"])
+    load_and_use(lambda: lt.models.from_state(state))
 
 
 def load_and_use(load: Callable[[], Any]) -> None:
@@ -155,15 +173,16 @@ LEFT_OUT = {"load_dataset", "register_dataset", "native_info", "list_datasets", 
 
 
 @functools.cache
-def _callables() -> list[tuple[str, Callable[..., Any]]]:
-    """Public functions, constructors, and methods of fitted models."""
-    found: list[tuple[str, Callable[..., Any]]] = []
+def _callables() -> dict[str, Callable[..., Any]]:
+    """Public functions, constructors, and methods of fitted models, by name."""
+    found: dict[str, Callable[..., Any]] = {}
     for name in lt.__all__:
         value = getattr(lt, name)
         if callable(value) and name not in LEFT_OUT:
-            found.append((name, value))
+            found[name] = value
     for module in (metrics, lt.losses, lt.decide, lt.codes, lt.calibrate, lt.tree, lt.propensity):
-        found += [(n, getattr(module, n)) for n in module.__all__ if callable(getattr(module, n))]
+        names = [name for name in module.__all__ if callable(getattr(module, name))]
+        found |= {f"{module.__name__}.{name}": getattr(module, name) for name in names}
     for kind in sorted(MODELS):
         if not kind.startswith("v"):
             model = lt.models.from_state(_state(kind))
@@ -172,21 +191,59 @@ def _callables() -> list[tuple[str, Callable[..., Any]]]:
                     continue
                 with contextlib.suppress(Exception):
                     if callable(value := getattr(model, name)):
-                        found.append((f"{kind}.{name}", value))
+                        found[f"{kind}.{name}"] = value
     return found
 
 
 def calls(n: int, seed: int = 0) -> Outcome:
     """Whatever a public function is given, it returns or says what is wrong."""
-    _callables()
-    return run(range(seed, seed + n), odd_call)
+    names = sorted(_callables())
+    return run([(names[i % len(names)], seed + i) for i in range(n)], odd_call)
 
 
-def odd_call(seed: int) -> None:
-    rng = random.Random(seed)
-    _, function = rng.choice(_callables())
+def odd_call(case: tuple[str, int]) -> None:
+    name, seed = case
+    rng = random.Random(f"{name} {seed}")
+    function = _callables()[name]
     with _quiet():
         function(*_arguments(function, rng), **_keywords(function, rng))
+
+
+def told_call(entry: dict[str, Any]) -> None:
+    """A call with the arguments that ``corpus/calls.json`` tells."""
+    function = _callables()[entry["call"]]
+    with _quiet():
+        function(*map(_told, entry["arguments"]), **entry["keywords"])
+
+
+def _told(value: Any) -> Any:
+    """A JSON value as it is, or the value that has a name here."""
+    if isinstance(value, dict):
+        return _lying() if value["name"] == "lying" else USUAL[value["name"]][0]
+    return value
+
+
+def corpus() -> Outcome:
+    """What was found before, once more."""
+    _callables()
+    seeds = _read("seeds")
+    known = [tuple(case) for case in seeds["models"] if case[0] in MODELS]
+    out = run(known, damaged_model)
+    for cases, case in [
+        (seeds["texts"], odd_text),
+        (_read("models"), changed_model),
+        (_read("calls"), told_call),
+    ]:
+        out += run(cases, case)
+    return out
+
+
+def _read(name: str) -> Any:
+    """Entries of the corpus; those of models that cannot be had here are left out."""
+    found = json.loads((CORPUS / f"{name}.json").read_text())
+    if name == "calls":
+        return [entry for entry in found if entry["call"] in _callables()]
+    return found
 
 
 def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
@@ -319,10 +376,7 @@ def memory(rooms: list[int]) -> Outcome:
         work()
     out = Outcome()
     for room in rooms:
-        found = run([(name, room) for name in WORK], short_of_memory, room=room << 20)
-        out.ends += found.ends
-        out.faults += found.faults
-        out.seconds += found.seconds
+        out += run([(name, room) for name in WORK], short_of_memory, room=room << 20)
     return out
 
 

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import functools
 import shutil
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from text_models import text_models
 
 import longtail as lt
 from longtail import coded, codes
@@ -55,11 +57,19 @@ def _given() -> lt.Tagger:
     return lt.Tagger(model="xr-linear").fit(X, Y, label_names=NAMES)
 
 
+def _with_report() -> lt.Tagger:
+    tagger = _tagger(model="popularity")
+    report = tagger.evaluate(TEXTS, LABELS, n_resamples=0)
+    tagger.keep_report(report, tagger.lean_curve(TEXTS, tagger.truth(LABELS)))
+    return tagger
+
+
 MODELS: dict[str, Callable[[Path], None]] = {
     "tagger": lambda path: _tagger(model="xr-linear").save(path),
     "tagger-hashed": lambda path: _hashed().save(path),
     "tagger-given": lambda path: _given().save(path),
-    "tagger-rule": lambda path: _tagger(model="one-vs-all", rule=lt.TopKRule(2)).save(path),
+    "tagger-rule": lambda path: _tagger(model="popularity", rule=lt.TopKRule(2)).save(path),
+    "tagger-report": lambda path: _with_report().save(path),
     "plain-texts": lambda path: PlainTexts().fit(TEXTS).save(path),
     "tfidf": lambda path: lt.Tfidf(ngram_range=(1, 2)).fit(TEXTS).save(path),
     "tfidf-char": lambda path: lt.Tfidf(analyzer="char_wb").fit(TEXTS).save(path),
@@ -88,6 +98,7 @@ MODELS: dict[str, Callable[[Path], None]] = {
     "online-rule": lambda path: _asked(lt.OnlineRule("macro_f1", k=3)).save(path),
     "block-coordinate-ascent": lambda path: lt.BlockCoordinateAscent("macro_f1", k=3).save(path),
 }
+MODELS |= text_models(TEXTS, LABELS)
 for golden in sorted(GOLDEN.glob("v*/*/")):
     if golden.name != "everything":  # which is no model
         MODELS[f"{golden.parent.name}-{golden.name}"] = functools.partial(shutil.copytree, golden)
@@ -105,37 +116,27 @@ def tags(state: State) -> Iterator[str]:
         yield from tags(part)
 
 
-def exercise(model: Any) -> None:
-    """Asks a model for all it can do; what it cannot do with these arguments it has to say."""
+def exercise(model: Any) -> int:
+    """Asks a model for all it can do; what it cannot do with these arguments it has to say. Returns
+    how many questions were answered.
+    """
+    answered = 0
     for ask in _questions(model):
         try:
             ask()
+            answered += 1
         except (ArithmeticError, AttributeError, LookupError, NotImplementedError):
             pass
         except (MemoryError, OSError, TypeError, ValueError):
             pass
+    return answered
 
 
 def _questions(model: Any) -> Iterator[Callable[[], Any]]:
-    width = getattr(model, "n_features_in_", None)
-    if getattr(model, "reads_texts", False):
-        yield lambda: model.predict_topk(TEXTS[:3], k=3)
-        yield lambda: model.predict_topk(TEXTS[:3], k=2, include=[0, 2])
-        yield lambda: model.embed(TEXTS[:1])
-    elif hasattr(model, "predict_topk") and isinstance(width, int) and width <= 1 << 20:
-        rows = sp.random(5, width, min(1.0, 8 / max(width, 1)), "csr", np.float32, 0)
-        yield lambda: model.predict_topk(rows, k=3)
-        yield lambda: model.predict_topk(rows, k=5, include=[0, 2, 3])
-        yield lambda: model.predict_topk(rows.toarray(), k=40) if width < 1000 else None
-        yield lambda: model.predict_proba_topk(rows, k=3)
-        yield lambda: model.explain(rows[0], 1)
-        yield lambda: model.label_profile(1)
-        yield lambda: model.kneighbors(rows)
+    if isinstance(model, lt.Tagger):
+        yield from _of_a_tagger(model)
     elif hasattr(model, "predict_topk"):
-        yield lambda: model.predict(TEXTS[:3], k=3)
-        yield lambda: model.predict(TEXTS[:3], k=2, tail=0.5, exclude=["jam"])
-        yield lambda: model.explain(TEXTS[0])
-        yield lambda: model.report_["html"]
+        yield from _of_a_ranker(model)
     elif hasattr(model, "predict"):
         yield lambda: model.predict(X)
     if hasattr(model, "transform_one"):
@@ -157,3 +158,35 @@ def _questions(model: Any) -> Iterator[Callable[[], Any]]:
         yield lambda: model.describe()
     yield lambda: repr(model)
     yield lambda: model._get_state()
+
+
+def _of_a_tagger(tagger: lt.Tagger) -> Iterator[Callable[[], Any]]:
+    yield lambda: tagger.predict(TEXTS[:3], k=3)
+    yield lambda: tagger.predict(TEXTS[:3], k=2, tail=0.5, exclude=["jam"])
+    yield lambda: tagger.predict(X[:3], k=2)  # one that was fitted on features
+    yield lambda: tagger.explain(TEXTS[0])
+    yield lambda: tagger.trained_on(TEXTS)
+    yield lambda: tagger.report_["html"]  # type: ignore[index]
+
+
+def _of_a_ranker(model: Any) -> Iterator[Callable[[], Any]]:
+    width = getattr(model, "n_features_in_", None)
+    if getattr(model, "reads_texts", False):
+        yield lambda: model.predict_topk(TEXTS[:3], k=3)
+        yield lambda: model.predict_topk(TEXTS[:3], k=2, include=[0, 2])
+        yield lambda: model.embed(TEXTS[:1])
+        yield lambda: model.decision_function(["", "\ud800 " + "paper " * 1000])
+    elif isinstance(width, int) and width <= 1 << 20:
+        rows = sp.random(5, width, min(1.0, 8 / max(width, 1)), "csr", np.float32, 0)
+        yield lambda: model.predict_topk(rows, k=3)
+        yield lambda: model.predict_topk(rows, k=5, include=[0, 2, 3])
+        yield lambda: model.predict_topk(rows.toarray(), k=40) if width < 1000 else None
+        yield lambda: model.predict_proba_topk(rows, k=3)
+        yield lambda: model.explain(rows[0], 1)
+        yield lambda: model.label_profile(1)
+        yield lambda: model.kneighbors(rows)
+
+
+if __name__ == "__main__":
+    for kind, save in MODELS.items():
+        save(Path(sys.argv[1]) / kind)

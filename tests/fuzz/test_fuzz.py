@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import os
+import re
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import probes
 import pytest
 import watched
 from saved_models import MODELS, exercise, tags
-from watched import Outcome, run, worst
+from watched import run
 
 import longtail as lt
 
@@ -22,8 +22,7 @@ pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="reads /proc"),
     pytest.mark.filterwarnings("ignore"),
 ]
-CORPUS = Path(__file__).with_name("corpus")
-SEEDS = json.loads((CORPUS / "seeds.json").read_text())
+SILENT = {"plain-texts"}  # that answer no question
 SEED = 10**6  # of the cases here
 
 
@@ -34,42 +33,27 @@ def test_every_kind_of_saved_model_is_damaged() -> None:
 
 
 def test_whole_models_can_be_used() -> None:
+    """Each answers something besides telling what it is, so that damage has somewhere to show."""
     for kind in MODELS:
-        exercise(lt.models.from_state(probes._state(kind)))
+        assert exercise(lt.models.from_state(probes._state(kind))) > 2 or kind in SILENT, kind
 
 
-@pytest.mark.parametrize("probe", ["models", "calls", "texts"])
-def test_in_small(probe: str) -> None:
-    found: Outcome = getattr(probes, probe)(400, SEED)
-    assert not found.faults, worst(found)
-    assert sum(found.ends.values()) == 400
-
-
-def test_little_memory() -> None:
-    found = probes.memory([8, 34, 60])
-    assert not found.faults, worst(found)
-
-
-def test_what_was_found_before() -> None:
-    names: list[Any] = [tuple(case) for case in SEEDS["models"]]
-    for cases, case in [
-        (names, probes.damaged_model),
-        (SEEDS["calls"], probes.odd_call),
-        (SEEDS["texts"], probes.odd_text),
-        (json.loads((CORPUS / "models.json").read_text()), _changed_model),
-    ]:
-        found = run(cases, case)
-        assert not found.faults, worst(found)
-
-
-def _changed_model(entry: dict[str, Any]) -> None:
-    state = probes.mutation_free(entry["kind"])
-    node = state
-    for name in entry["part"]:
-        node = node.parts[name]
-    assert set(entry["params"]) <= set(node.params), "the entry names parameters that are no more"
-    node.params.update(entry["params"])
-    probes.load_and_use(lambda: lt.models.from_state(state))
+def test_in_small() -> None:
+    """In a process of its own: the cases run in forks of it, and other tests have started threads
+    here.
+    """
+    how = ["--models", "400", "--calls", "400", "--texts", "400", "--rooms", "3", "--requests", "0"]
+    done = subprocess.run(
+        [sys.executable, Path(probes.__file__).with_name("fuzz.py"), "--seed", str(SEED), *how],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = dict(re.findall(r"^(\w+): ([\d,]+) cases", done.stdout, re.MULTILINE))
+    n_rooms = str(3 * len(probes.WORK))
+    assert int(found.pop("corpus")) >= 20
+    assert found == {"models": "400", "calls": "400", "texts": "400", "rooms": n_rooms}
 
 
 def test_requests_after_the_contract() -> None:

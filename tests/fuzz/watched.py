@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Outcome", "run", "worst"]
+__all__ = ["Outcome", "run"]
 
 HANG = 10.0  # seconds
 _ROOM = 2 << 30  # bytes that a child may take beyond what it starts with
@@ -41,6 +41,10 @@ class Outcome:
     ends: Counter[str] = field(default_factory=Counter)
     faults: list[str] = field(default_factory=list)
     seconds: float = 0.0
+
+    def __add__(self, other: Outcome) -> Outcome:
+        faults = self.faults + other.faults
+        return Outcome(self.ends + other.ends, faults, self.seconds + other.seconds)
 
     def __str__(self) -> str:
         ends = ", ".join(f"{n:,} {end}" for end, n in self.ends.most_common())
@@ -75,11 +79,6 @@ def run(names: Sequence[Any], case: Callable[[Any], Any], *, room: int = _ROOM) 
     return out
 
 
-def worst(outcome: Outcome) -> str:
-    """The faults, for a message."""
-    return "\n".join(outcome.faults[:20])
-
-
 def _work(
     names: Sequence[Any], first: int, case: Any, place: mmap.mmap, writer: int, room: int
 ) -> None:
@@ -90,6 +89,9 @@ def _work(
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     warnings.simplefilter("ignore")
     faulthandler.disable()  # a crash is told by the watch
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)  # ONNX Runtime prints what it thinks of a file
+    os.dup2(nowhere, 2)
     code = 1
     try:
         with open(writer, "w", buffering=1) as lines:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import threading
 import time
@@ -10,14 +11,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+import scipy.sparse as sp
 from serve_cases import call, save_model
 
 import longtail as lt
-from longtail.tagger import highlight
+from longtail.tagger import explanation, highlight
 
 pytest.importorskip("fastapi", reason="the extra 'serve' is not installed")
 
+from longtail.serve import batching
 from longtail.serve.app import create_app
 from longtail.serve.batching import Batcher, Busy, Options
 from longtail.serve.counters import Counters
@@ -60,6 +64,19 @@ def test_one_walk_serves_all_labels(tagger: lt.Tagger, monkeypatch: pytest.Monke
     for why in found:
         assert why == tagger.explain(text, why.label)
         assert {text[a:b] for a, b, w in why.spans if w > 0}
+
+
+@pytest.mark.parametrize("analyzer", ["word", "char", "char_wb"])
+@pytest.mark.parametrize("text", ["paper jam " * 5000, "paper" * 10_000])
+def test_a_long_text_is_walked_in_many_steps(analyzer: str, text: str) -> None:
+    """There is a pause for every thousand words or characters, in a word without an end too."""
+    many = 1 if analyzer == "word" else 3
+    vectorizer = lt.Tfidf(analyzer=analyzer, ngram_range=(many, many), min_df=1).fit([text])
+    term = "paper"[:many] if many > 1 else text.split()[0]
+    walk = highlight.Walk(vectorizer, text, {term})
+    n = sum(1 for _ in walk.steps())
+    assert n >= (len(text.split()) if analyzer == "word" else len(text)) // 1000
+    assert walk.spans({term: 1.0})[0][0] == 0
 
 
 def test_words_times_labels_are_bounded() -> None:
@@ -189,6 +206,52 @@ def test_work_stops_when_nobody_waits(
 
     assert asyncio.run(check()) == (0 if end == "client" else 503)
     assert threading.active_count() < 50
+
+
+@pytest.mark.parametrize(("seconds", "sizes"), [(1.0, [1]), (0.0, [1, 2, 4, 8, 16, 32])])
+def test_a_step_of_a_slow_model_is_one_row(
+    monkeypatch: pytest.MonkeyPatch, seconds: float, sizes: list[int]
+) -> None:
+    """A model that cannot take its score apart is asked again and again, in steps that are as large
+    as it is quick.
+    """
+    clock = itertools.count(step=seconds)
+    monkeypatch.setattr(explanation.time, "perf_counter", lambda: next(clock))
+    asked: list[int] = []
+
+    def search(rows: Any, k: int) -> lt.TopK:
+        asked.append(rows.shape[0])
+        return lt.TopK(np.zeros((rows.shape[0], k), np.int32), np.ones((rows.shape[0], k)))
+
+    x = sp.csr_matrix(np.ones((1, 200), np.float32))
+    explanation.occlusion(search, x, [0], 1)
+    assert sum(asked[1:]) == 200 and sorted(set(asked[1:-1])) == sizes
+
+
+def test_a_short_request_to_a_slow_model_is_not_answered_on_the_spot(
+    tagger: lt.Tagger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The event loop would stand still; once the model is quick again, it is."""
+    where: list[bool] = []
+    rank = lt.Tagger.rank
+
+    def noted(*args: Any, **how: Any) -> Any:
+        where.append(threading.current_thread() is threading.main_thread())
+        return rank(*args, **how)
+
+    monkeypatch.setattr(lt.Tagger, "rank", noted)
+    monkeypatch.setattr(batching, "QUICK", 60.0)
+
+    async def check() -> None:
+        batcher = Batcher(100, Counters())
+        for pace in (61.0, None, 61.0):
+            await asyncio.sleep(0.01)  # at rest
+            batcher._pace = batcher._pace if pace is None else pace
+            await batcher.ask(tagger, ["paper jam"], Options(1))
+        batcher.close()
+
+    asyncio.run(check())
+    assert where == [False, True, False]
 
 
 def test_a_large_answer_is_sent_in_chunks(model: Path) -> None:

@@ -73,3 +73,49 @@ def test_files_that_are_not_what_they_say(fitted: Any, tmp_path: Path) -> None:
         lt.load(tmp_path / "none").set_params(runtime="onnx").embed(["word1"])
     with pytest.raises(ValueError, match="onnx must be"):
         model.set_params(onnx="int4").save(tmp_path / "x")
+
+
+@pytest.mark.parametrize("inside", [True, False])
+def test_an_onnx_file_reads_no_other_file(
+    inside: bool, fitted: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stranger's model that asks for weights from a file of the machine is refused."""
+    import onnx
+
+    from longtail.text.encoding import OnnxEncoding
+    from longtail.text.onnx_file import exported
+
+    document = onnx.load_from_string(exported(fitted.encoder_).tobytes())
+    weights = max(document.graph.initializer, key=lambda tensor: len(tensor.raw_data))
+    (tmp_path / "secret").write_bytes(weights.raw_data)
+    weights.ClearField("raw_data")
+    weights.data_location = onnx.TensorProto.EXTERNAL
+    place = weights.external_data.add(key="location")
+    place.value = "secret" if inside else str(tmp_path / "secret")
+    monkeypatch.chdir(tmp_path)
+    raw = np.frombuffer(document.SerializeToString(), np.uint8)
+    with pytest.raises(lt.ModelFormatError, match="asks for weights in another file"):
+        OnnxEncoding(fitted.encoder_.with_onnx(raw), 1)
+
+
+def test_an_onnx_file_that_fails_when_it_is_used(fitted: Any) -> None:
+    import onnx
+
+    from longtail.text.encoding import OnnxEncoding
+    from longtail.text.onnx_file import exported
+
+    document = onnx.load_from_string(exported(fitted.encoder_).tobytes())
+    for tensor in document.graph.initializer:
+        if tensor.name.endswith("word_embeddings.weight"):  # too few rows for the ids
+            tensor.dims[0] = 1
+            tensor.raw_data = tensor.raw_data[: 4 * tensor.dims[1]]
+    raw = np.frombuffer(document.SerializeToString(), np.uint8)
+    with pytest.raises(lt.ModelFormatError, match="ONNX file of the encoder fails"):
+        OnnxEncoding(fitted.encoder_.with_onnx(raw), 1)(fitted.tokenize(["word1 word2"]))
+
+
+def test_any_number_of_threads(fitted: Any, tmp_path: Path) -> None:
+    """As many as there are processors are started, whatever a model says."""
+    copy.copy(fitted).set_params(onnx=True).save(tmp_path / "model")
+    loaded = lt.load(tmp_path / "model").set_params(n_jobs=2**63 - 1, runtime="onnx")
+    assert len(loaded.predict_topk(["word1"], k=2)) == 1

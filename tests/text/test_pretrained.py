@@ -99,3 +99,12 @@ def test_hostile_states_are_refused(fitted: Any, tmp_path: Path) -> None:
     ):
         with pytest.raises(lt.ModelFormatError, match=message):
             from_state(changed(change)).embed(["word1"])
+
+
+def test_a_configuration_with_more_layers_than_weights(fitted: Any) -> None:
+    """Even the outline of such an encoder would take minutes to make."""
+    state = fitted._get_state()
+    state.meta["encoder"]["config"]["model"]["num_hidden_layers"] = 2**31
+    model = lt.models.from_state(state)
+    with pytest.raises(lt.ModelFormatError, match="num_hidden_layers"):
+        model.predict_topk(["word1"], k=1)

@@ -164,6 +164,7 @@ def _shown(fields: dict[str, Any]) -> str:
     parts = []
     for name, value in fields.items():
         text = str(value).lower() if isinstance(value, bool) else str(value)
+        text = text.replace("e-0", "e-")
         parts.append(f"{name}: {_shown(value) if isinstance(value, dict) else text}")
     return f"HyperParam {{ {', '.join(parts)} }}"
 
@@ -224,7 +225,8 @@ class Model:
             raise RuntimeError(f"Failed to load model from {path}: it is no model of this kind")
         trained_on = state.meta.get(_TRAINED_ON)
         if isinstance(trained_on, dict):
-            beside = os.path.join(os.path.dirname(os.path.abspath(path)), str(trained_on["name"]))
+            name = os.path.basename(str(trained_on.get("name")))
+            beside = os.path.join(os.path.dirname(os.path.abspath(path)), name)
             if os.path.isfile(beside) and _file_facts(beside) != trained_on:
                 raise RuntimeError(
                     f"Failed to load model from {path}: {beside} was written after it, and no "

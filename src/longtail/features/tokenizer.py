@@ -6,9 +6,10 @@ keep it inside their directory.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -63,10 +64,8 @@ class Tokenizer:
         library = _library()
         if not isinstance(text, str) or len(text) > _LARGEST:
             raise ModelFormatError("the tokenizer is no JSON text of a reasonable size")
-        try:
+        with _faults_told("cannot be read"):
             self._tokenizer = library.Tokenizer.from_str(text)
-        except Exception as error:  # the library raises bare Exception
-            raise ModelFormatError(f"the tokenizer cannot be read: {error}") from None
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
         self.json = text
@@ -101,7 +100,7 @@ class Tokenizer:
             special_tokens=_SPECIAL,
             show_progress=False,
         )
-        tokenizer.train_from_iterator(texts, trainer)
+        tokenizer.train_from_iterator(map(_encodable, texts), trainer)
         return cls(_sorted_vocabulary(tokenizer.to_str()))
 
     @property
@@ -117,7 +116,9 @@ class Tokenizer:
             self._tokenizer.enable_truncation(as_k(max_length, "max_length"))
         lengths, ids, truncated = [np.zeros(1, np.int64)], [np.zeros(0, np.int32)], 0
         for begin in range(0, len(texts), _BLOCK):
-            found = self._tokenizer.encode_batch_fast(list(texts[begin : begin + _BLOCK]))
+            block = [_encodable(text) for text in texts[begin : begin + _BLOCK]]
+            with _faults_told("does not work"):
+                found = self._tokenizer.encode_batch_fast(block)
             lengths.append(np.array([len(one) for one in found], np.int64))
             ids += [np.asarray(one.ids, np.int32) for one in found]
             truncated += sum(bool(one.overflowing) for one in found)
@@ -132,6 +133,24 @@ class Tokenizer:
 
     def __hash__(self) -> int:
         return hash(self.json)
+
+
+@contextlib.contextmanager
+def _faults_told(what: str) -> Iterator[None]:
+    """Raise ModelFormatError for what the library raises over a damaged tokenizer: plain
+    ``Exception``, or a panic, which is none and would end threads and tasks that catch those.
+    """
+    try:
+        yield
+    except BaseException as error:
+        if type(error) is not Exception and type(error).__name__ != "PanicException":
+            raise
+        raise ModelFormatError(f"the tokenizer {what}: {error}") from None
+
+
+def _encodable(text: str) -> str:
+    """Return the text with a question mark for each lone surrogate, which is not in UTF-8."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _sorted_vocabulary(text: str) -> str:

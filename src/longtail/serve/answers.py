@@ -75,7 +75,7 @@ def _result(tagger: Tagger, answer: Answer, reasons: Iterator[str] | None) -> st
             item["text"] = texts[i]
         label = _dumps(item)
         labels.append(label if reasons is None else f'{label[:-1]},"explanation":{next(reasons)}}}')
-    return f'{{"labels":[{",".join(labels)}],"known_terms":{answer.known_terms}}}'
+    return f'{{"labels":[{",".join(labels)}],"known_terms":{_dumps(answer.known_terms)}}}'
 
 
 def _dumps(value: Any) -> str:

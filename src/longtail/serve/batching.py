@@ -10,7 +10,8 @@ a slice at most. Who asked may go, or run out of time: a cancelled job is droppe
 and a cancelled piece before it is begun.
 
 A short request that finds the server at rest is answered on the spot: handing it to the thread and
-back would take about as long as the answer itself.
+back would take about as long as the answer itself. Not so with a model that takes its time, such as
+one that encodes texts: the event loop would stand still meanwhile.
 """
 
 from __future__ import annotations
@@ -25,13 +26,15 @@ from typing import Any
 
 import numpy as np
 
+from longtail.data.text_rows import TextRows
 from longtail.serve.counters import Counters
 from longtail.tagger import Tagger
 
 __all__ = ["Answer", "Batcher", "Busy", "Options"]
 
 BATCH = 256
-AT_ONCE = 20_000  # characters of a request that may be answered on the spot: a few milliseconds
+AT_ONCE = 20_000  # characters of a request that may be answered on the spot
+QUICK = 0.01  # seconds that the model may have taken for a text lately, for that
 REST = 0.002  # seconds without work, after which the server counts as at rest
 SLICE = 0.002  # seconds
 _FEW = 100  # labels per text that make no text heavier than another
@@ -58,11 +61,13 @@ class Options:
 
 @dataclass(frozen=True)
 class Answer:
-    """Label ids and scores of one text, best first, and how many of its terms the model knows."""
+    """Label ids and scores of one text, best first, and how many of its terms the model knows; None
+    where it has no terms.
+    """
 
     ids: np.ndarray
     scores: np.ndarray
-    known_terms: int
+    known_terms: int | None
 
 
 @dataclass
@@ -107,10 +112,12 @@ class Batcher:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="longtail-model")
         self._running: asyncio.Task[None] | None = None
         self._last = 0.0  # when the last work ended
+        self._pace = 1.0  # seconds a text in the last call of the model
 
     def at_once(self, texts: list[Any], options: Options) -> bool:
         """Whether these texts would be answered on the spot."""
-        return self._at_rest() and len(texts) * options.heaviness() <= 4 and _is_short(texts)
+        quick = self._pace <= QUICK and len(texts) * options.heaviness() <= 4
+        return quick and self._at_rest() and _is_short(texts)
 
     async def ask(self, tagger: Tagger, texts: list[Any], options: Options) -> list[Answer]:
         """Answers, in order. Raises ``Busy`` where too many texts are waiting already."""
@@ -118,10 +125,12 @@ class Batcher:
         if self.at_once(texts, options):
             self.counters.add("batches")
             self.counters.add("texts", len(texts))
+            began = time.perf_counter()
             try:
                 return _ask(tagger, texts, options)
             finally:
                 self._last = time.perf_counter()
+                self._pace = (self._last - began) / len(texts)
         loop = asyncio.get_running_loop()
         size = max(1, BATCH // options.heaviness())
         pieces = [
@@ -187,10 +196,12 @@ class Batcher:
                 size += piece.size
         if not batch:
             return
+        n = sum(len(piece.texts) for piece in batch)
         self.counters.add("batches")
-        self.counters.add("texts", sum(len(piece.texts) for piece in batch))
-        loop = asyncio.get_running_loop()
+        self.counters.add("texts", n)
+        loop, began = asyncio.get_running_loop(), time.perf_counter()
         results = await loop.run_in_executor(self._thread, _answer, batch)
+        self._pace = (time.perf_counter() - began) / n
         for piece, result in zip(batch, results, strict=True):
             if piece.done.done():
                 continue
@@ -260,5 +271,5 @@ def _ask(tagger: Tagger, texts: list[Any], options: Options) -> list[Answer]:
         exclude=options.exclude,
         tail=options.tail,
     )
-    known = np.diff(X.indptr).tolist()
+    known = [None] * len(top) if isinstance(X, TextRows) else np.diff(X.indptr).tolist()
     return [Answer(*row) for row in zip(top.indices, top.scores, known, strict=True)]

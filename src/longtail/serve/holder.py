@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ctypes
 import gc
 import logging
 from dataclasses import dataclass, field
@@ -49,7 +50,7 @@ def load_model(settings: Settings) -> Loaded:
             f"{path} holds a {type(tagger).__name__}, which knows neither texts nor label names: "
             "make a model with `longtail train`"
         )
-    if not hasattr(tagger.vectorizer_, "transform_one"):
+    if not (hasattr(tagger.vectorizer_, "transform_one") or tagger.model_.reads_texts):
         raise ModelFormatError(f"{path} was trained on features, and a server is asked for texts")
     tagger.predict(["a first question"], k=1)
     return Loaded(tagger, mark)
@@ -58,11 +59,14 @@ def load_model(settings: Settings) -> Loaded:
 def settle() -> None:
     """Tells the garbage collector that what is there now will stay.
 
-    Looking through a model with many names for garbage takes milliseconds, again and again.
+    Looking through a model with many names for garbage takes milliseconds, again and again. What
+    loading has freed goes back to the system, where the C library knows how (glibc keeps it).
     """
     gc.unfreeze()
     gc.collect()
     gc.freeze()
+    with contextlib.suppress(AttributeError, OSError, TypeError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 class Holder:

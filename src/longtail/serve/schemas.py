@@ -86,10 +86,12 @@ class Label(BaseModel):
 
 
 class Prediction(BaseModel):
-    """Answers for one text, best first; ``known_terms`` of it were seen in training."""
+    """Answers for one text, best first; ``known_terms`` of it were seen in training (null where the
+    model reads the text itself).
+    """
 
     labels: list[Label]
-    known_terms: int
+    known_terms: int | None
 
 
 class Predictions(BaseModel):

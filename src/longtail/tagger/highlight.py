@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Generator, Iterable, Iterator, Mapping
 from typing import Any
 
 from longtail.features import Tfidf
@@ -14,9 +14,11 @@ __all__ = ["Span", "Walk", "spans"]
 
 Span = tuple[int, int, float]  # start, end (in characters of the text), weight
 Place = tuple[int, int]
-Terms = Iterable[tuple[str, Iterable[int]]]  # a term, and which places it touches
+# A term, and which places it touches; None where nothing was found for a while.
+Terms = Iterable[tuple[str, Iterable[int]] | None]
+Cut = Generator[None, None, tuple[list[Place], Terms]]
 
-_PAUSE = 1000  # terms, a fraction of a millisecond
+_PAUSE = 1000  # words, characters or terms between two pauses: a millisecond or less
 _WORD = re.compile(r"\w+")
 # A run of a script without spaces is no word: each of its characters, marks too, is marked alone.
 _PIECE = re.compile(rf"[{UNSPACED}]|(?:(?![{UNSPACED}])\w)+")
@@ -49,15 +51,16 @@ class Walk:
     """
 
     def __init__(self, vectorizer: Any, text: str, terms: Container[str]) -> None:
-        self._wanted = terms
+        self._vectorizer, self._text, self._wanted = vectorizer, text, terms
+        self._places: list[Place] = []
         self._members: dict[str, list[int]] = {}
-        self._places, self._terms = _cut(vectorizer, text)
 
     def steps(self) -> Iterator[None]:
-        for n, (term, members) in enumerate(self._terms):
-            if term in self._wanted:
-                self._members.setdefault(term, []).extend(members)
-            if n % _PAUSE == _PAUSE - 1:
+        self._places, terms = yield from _cut(self._vectorizer, self._text)
+        for n, found in enumerate(terms):
+            if found is not None and found[0] in self._wanted:
+                self._members.setdefault(found[0], []).extend(found[1])
+            if found is None or n % _PAUSE == _PAUSE - 1:
                 yield
 
     def spans(self, weights: Mapping[str, float]) -> list[Span]:
@@ -70,11 +73,11 @@ class Walk:
         return [(*self._places[i], totals[i]) for i in sorted(totals) if totals[i] != 0.0]
 
 
-def _cut(vectorizer: Any, text: str) -> tuple[list[Place], Terms]:
-    """The places of words in a text, and every term with the places it touches."""
+def _cut(vectorizer: Any, text: str) -> Cut:
+    """The places of words in a text, and every term with the places it touches, with pauses."""
     if not isinstance(vectorizer, Tfidf):
         return [], ()  # not made from words, or not known how
-    return (_words if vectorizer.analyzer == "word" else _pieces)(vectorizer, text)
+    return (yield from (_words if vectorizer.analyzer == "word" else _pieces)(vectorizer, text))
 
 
 def _fold(vectorizer: Tfidf, word: str) -> str:
@@ -83,16 +86,18 @@ def _fold(vectorizer: Tfidf, word: str) -> str:
     return strip(word) if strip else word
 
 
-def _words(vectorizer: Tfidf, text: str) -> tuple[list[Place], Terms]:
-    stop = set(vectorizer.stop_words or ())
-    found = [(m.span(), _fold(vectorizer, m.group())) for m in _WORD.finditer(text)]
-    kept = [
-        (place, word)
-        for place, word in found
-        if len(word) >= max(vectorizer.min_word_length, 1) and word not in stop
-    ]
-    words = [word for _, word in kept]
-    return [place for place, _ in kept], _word_ngrams(words, *vectorizer.ngram_range)
+def _words(vectorizer: Tfidf, text: str) -> Cut:
+    stop, least = set(vectorizer.stop_words or ()), max(vectorizer.min_word_length, 1)
+    places: list[Place] = []
+    words: list[str] = []
+    for n, match in enumerate(_WORD.finditer(text)):
+        word = _fold(vectorizer, match.group())
+        if len(word) >= least and word not in stop:
+            places.append(match.span())
+            words.append(word)
+        if n % _PAUSE == _PAUSE - 1:
+            yield
+    return places, _word_ngrams(words, *vectorizer.ngram_range)
 
 
 def _word_ngrams(words: list[str], low: int, high: int) -> Iterator[tuple[str, range]]:
@@ -101,21 +106,25 @@ def _word_ngrams(words: list[str], low: int, high: int) -> Iterator[tuple[str, r
             yield " ".join(words[i : i + n]), range(i, i + n)
 
 
-def _pieces(vectorizer: Tfidf, text: str) -> tuple[list[Place], Terms]:
+def _pieces(vectorizer: Tfidf, text: str) -> Cut:
     """Words, or single characters of scripts without spaces, and the n-grams that touch them."""
-    places = [m.span() for m in _PIECE.finditer(text)]
+    places: list[Place] = []
     owner = [-1] * len(text)  # of each character: its place, -1 for none
-    for i, (start, end) in enumerate(places):
+    for i, match in enumerate(_PIECE.finditer(text)):
+        start, end = match.span()
+        places.append((start, end))
         owner[start:end] = [i] * (end - start)
+        if i % _PAUSE == _PAUSE - 1:
+            yield
     pattern = r"\S+" if vectorizer.analyzer == "char_wb" else r"(?s).+"
-    chunks = [m.span() for m in re.finditer(pattern, text)]
+    chunks = (match.span() for match in re.finditer(pattern, text))
     terms = (t for start, end in chunks for t in _ngrams(vectorizer, text, start, end, owner))
     return places, terms
 
 
 def _ngrams(
     vectorizer: Tfidf, text: str, start: int, end: int, owner: list[int]
-) -> Iterator[tuple[str, set[int]]]:
+) -> Iterator[tuple[str, set[int]] | None]:
     """The character n-grams of one stretch of text, each once, and the places they touch."""
     characters: list[tuple[str, int]] = []
     for i in range(start, end):
@@ -123,6 +132,8 @@ def _ngrams(
             characters[-1] = (" ", -1)  # a run of spaces counts as one
         else:
             characters += [(c, owner[i]) for c in _fold(vectorizer, text[i])]
+        if (i - start) % _PAUSE == _PAUSE - 1:
+            yield None
     if vectorizer.analyzer == "char_wb":
         characters = [(" ", -1), *characters, (" ", -1)]
     folded = "".join(c for c, _ in characters)
@@ -132,4 +143,6 @@ def _ngrams(
         for i in range(len(folded) - n + 1):
             touched = {place for _, place in characters[i : i + n] if place >= 0}
             found.setdefault(folded[i : i + n], set()).update(touched)
+            if i % _PAUSE == _PAUSE - 1:
+                yield None
     yield from found.items()

@@ -7,6 +7,7 @@ answers without torch, the same encoder as an ONNX file.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,6 +18,9 @@ from longtail.exceptions import MissingDependencyError, ModelFormatError
 
 __all__ = ["KINDS", "EncoderState"]
 
+# The key that names another file in an ONNX file, as a field of protobuf: ONNX Runtime would read
+# any file below the working directory. Its tag and its length may be written in more bytes.
+_ELSEWHERE = re.compile(rb"(\x0a|\x8a\x80*\x00)(\x08|\x88\x80*\x00)location")
 KINDS = ("transformer", "average", "convolution")
 
 
@@ -76,6 +80,11 @@ class EncoderState:
                 f"the encoder makes vectors of {module.width} numbers, the model says {self.width}"
             )
         return module.eval()
+
+    def check_onnx(self) -> None:
+        """Raise ModelFormatError if the ONNX file asks for weights in another file."""
+        if self.onnx is not None and _ELSEWHERE.search(np.ascontiguousarray(self.onnx).data):
+            raise ModelFormatError("the ONNX file of the encoder asks for weights in another file")
 
     def with_onnx(self, onnx: np.ndarray | None) -> EncoderState:
         return replace(self, onnx=onnx)

@@ -125,6 +125,7 @@ class OnnxEncoding:
                 "this model was saved without an ONNX file: save it again where torch and the "
                 "extra 'onnx' are installed, with onnx=True"
             )
+        state.check_onnx()
         try:
             import onnxruntime
         except ModuleNotFoundError as error:
@@ -166,7 +167,10 @@ class OnnxEncoding:
             mask = place < lengths[numbers][:, None]
             ids = np.zeros(mask.shape, np.int64)
             ids[mask] = tokens[numbers].ids
-            (found,) = self.session.run(None, {"ids": ids, "mask": mask})
+            try:
+                (found,) = self.session.run(None, {"ids": ids, "mask": mask})
+            except Exception as error:  # the runtime has errors of its own
+                raise ModelFormatError(f"the ONNX file of the encoder fails: {error}") from None
             if found.shape != (len(numbers), self.width):
                 raise ModelFormatError(
                     f"the ONNX file of the encoder makes vectors of shape {found.shape}"

@@ -100,7 +100,9 @@ class TextRanker(ProbabilityRanker):
         return self._vectors(self._rows(X))
 
     def _vectors(self, tokens: Tokens) -> np.ndarray:
-        key = (self.runtime, self.device, n_threads(self.n_jobs))
+        # More threads than processors only wait for each other, and a session starts all of them.
+        threads = min(n_threads(self.n_jobs), os.cpu_count() or 1)
+        key = (self.runtime, self.device, threads)
         made_for, encoding = self.__dict__.get("_encoding", (None, None))
         if encoding is None or made_for != key:
             encoding = encoding_of(self.encoder_, *key)

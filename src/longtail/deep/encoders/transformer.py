@@ -80,6 +80,12 @@ class Transformer(nn.Module):
         transformers = _library()
         settings = dict(config["model"])
         kind = str(settings.pop("model_type", ""))
+        for name, value in settings.items():  # even an outline of a million layers takes its time
+            if "layer" in name and isinstance(value, int) and value > len(weights):
+                raise ModelFormatError(
+                    f"the encoder has {len(weights)} weights, and its configuration says "
+                    f"{name} = {value}"
+                )
         try:
             made = transformers.AutoConfig.for_model(kind, **settings)
             with torch.device("meta"):

@@ -1,0 +1,73 @@
+"""Models that read texts themselves are served like others."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from serve_cases import call
+
+import longtail as lt
+
+pytest.importorskip("fastapi", reason="the extra 'serve' is not installed")
+pytest.importorskip("torch", reason="the extra 'text' is not installed")
+pytest.importorskip("tokenizers", reason="the extra 'text' is not installed")
+
+from longtail.serve.app import create_app
+from longtail.serve.settings import Settings
+from longtail.tagger import explanation
+
+TEXTS = ["paper jam in the tray", "the wifi router is slow", "forgot the password"] * 8
+LABELS = [["printer"], ["network"], ["login"]] * 8
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("text") / "model"
+    network = lt.TextNetwork(
+        encoder="average", epochs=30, learning_rate=1e-2, device="cpu", n_jobs=1, onnx=False
+    )
+    lt.Tagger(model=network, calibrate=False).fit(TEXTS, LABELS).save(path)
+    return path
+
+
+def ask(model: Path, path: str, body: dict[str, Any]) -> Any:
+    app = create_app(Settings(str(model)))
+    status, _, chunks = asyncio.run(call(app, path, body))
+    assert status == 200, chunks
+    return json.loads(b"".join(chunks))
+
+
+def test_answers(model: Path) -> None:
+    texts = ["paper jam", "my password", ""]
+    found = ask(model, "/predict", {"texts": texts, "k": 2})["results"]
+    assert [each["labels"][0]["label"] for each in found[:2]] == ["printer", "login"]
+    assert all(len(each["labels"]) == 2 and each["known_terms"] is None for each in found)
+
+
+def test_explanations(model: Path) -> None:
+    body = {"text": "a paper jam", "label": "printer"}
+    found = ask(model, "/explain", body)
+    assert found["method"] == "occlusion" and {"paper", "jam"} & {t["term"] for t in found["terms"]}
+    answer = ask(model, "/predict", {"texts": ["a paper jam"], "k": 2, "explain": True})
+    assert all("explanation" in label for label in answer["results"][0]["labels"])
+
+
+def test_a_step_is_one_long_text_or_few_short_ones(
+    model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tagger = lt.load(model)
+    sizes: list[int] = []
+    search = explanation.searching(tagger.model_)
+    monkeypatch.setattr(
+        explanation, "searching", lambda _: lambda X, k: sizes.append(len(X)) or search(X, k)
+    )
+    words = " ".join(f"word{i}" for i in range(300))
+    tagger.explain(words, "printer")
+    assert sizes == [1] * 301
+    sizes.clear()
+    tagger.explain("paper jam in the tray", "printer")
+    assert sizes == [1, 5]
