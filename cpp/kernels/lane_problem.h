@@ -27,9 +27,14 @@ struct LaneRows {
   int64_t n_rows = 0;
   int64_t n_features = 0;
   const int64_t* indptr = nullptr;   // (n_rows + 1)
+  const int64_t* ends = nullptr;     // (n_rows): where the entries of a row end, indptr + 1 or before
   const int32_t* indices = nullptr;  // (nnz)
   const float* values = nullptr;     // (nnz)
   const float* sq_norms = nullptr;   // (n_rows), without the bias
+  // Dual only, or null: where the entries end that belong to features of several rows; and the sum of squares of those
+  // after them (n_rows), whose features no other row has.
+  const int64_t* shared_ends = nullptr;
+  const float* single_sq = nullptr;
   // Primal only.
   const float* mean = nullptr;          // (n_features): mean of the rows
   const float* weighted_sum = nullptr;  // (n_features): sum of the rows, each times its row_weight

@@ -15,7 +15,7 @@ static LT_INLINE f32x16 dot(const LaneRows& rows, int64_t i, const float* table,
   const int32_t* f = rows.indices;
   const float* x = rows.values;
   int64_t p = rows.indptr[i];
-  const int64_t end = rows.indptr[i + 1];
+  const int64_t end = rows.ends[i];
 #if defined(__SSE2__) && !defined(__AVX2__)  // 16 registers: two sums of four leave room for the products
   f32x16 z0 = start, z1 = {};
   for (; p + 2 <= end; p += 2) {
@@ -40,7 +40,7 @@ static LT_INLINE f32x16 dot(const LaneRows& rows, int64_t i, const float* table,
 // table[f] += x_if step
 template <int kStride>
 static LT_INLINE void axpy(const LaneRows& rows, int64_t i, const f32x16& step, float* table) {
-  for (int64_t p = rows.indptr[i]; p < rows.indptr[i + 1]; ++p) {
+  for (int64_t p = rows.indptr[i]; p < rows.ends[i]; ++p) {
     float* t = table + rows.indices[p] * int64_t{kStride};
     store(t, load(t) + step * rows.values[p]);
   }
@@ -49,7 +49,7 @@ static LT_INLINE void axpy(const LaneRows& rows, int64_t i, const f32x16& step, 
 // Bring a later row near: its entries, then the table entries of its rarest features. Entries are sorted by falling
 // frequency, so the last ones are those whose table entries are likely to be far away.
 static inline void prefetch_row(const LaneRows& rows, int64_t i) {
-  const int64_t end = rows.indptr[i + 1];
+  const int64_t end = rows.ends[i];
   for (int64_t p = rows.indptr[i]; p < end; p += 16) {
     __builtin_prefetch(rows.indices + p);
     __builtin_prefetch(rows.values + p);
@@ -59,7 +59,7 @@ static inline void prefetch_row(const LaneRows& rows, int64_t i) {
 template <int kStride>
 static inline void prefetch_table(const LaneRows& rows, int64_t i, const float* table) {
   constexpr int64_t kRare = 32;
-  const int64_t end = rows.indptr[i + 1];
+  const int64_t end = rows.ends[i];
   const int64_t begin = end - rows.indptr[i] > kRare ? end - kRare : rows.indptr[i];
   for (int64_t p = begin; p < end; ++p)
     for (int line = 0; line < kStride; line += kLanes)

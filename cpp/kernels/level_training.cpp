@@ -296,7 +296,10 @@ bool train_level(const LevelData& data, const LevelParams& params, int n_threads
             [&](int64_t t, int worker) {
               NodeRows& node = batch.gathered_by(worker, t);
               gather_rows(data, batch_begin + t, room, workers[worker].gather, node);
-              if (!params.dual) sum_rows(node);
+              if (!params.dual)
+                sum_rows(node);
+              else if (!data.start)  // a start has weights of its own for features of a single row
+                split_rows(node);
             },
             poll, pin))
       return false;

@@ -60,7 +60,7 @@ struct LevelParams {
 };
 
 // Bytes that gathered rows take in a batch, or in the room above: the entries twice, while they are brought into order.
-inline int64_t gathered_bytes(int64_t n_rows, int64_t nnz) { return 16 * nnz + 16 * n_rows; }
+inline int64_t gathered_bytes(int64_t n_rows, int64_t nnz) { return 16 * nnz + 28 * n_rows; }
 
 // Bytes that a thread takes at most while it gathers and solves for a parent with so many rows and entries in them.
 int64_t worker_bytes(int64_t n_rows, int64_t nnz, int64_t n_cols, bool dual);

@@ -33,6 +33,7 @@ void gather_rows(const LevelData& data, int64_t parent, char* room, GatherScratc
     scratch.local[f] = static_cast<int32_t>(k);
     scratch.next[k] = nnz;
     nnz += scratch.count[f];
+    node.n_shared += scratch.count[f] > 1;
     scratch.count[f] = 0;
   }
   // Entries of a row lie by falling frequency of their feature: the solver prefetches the rare ones, at the end. To the
@@ -64,6 +65,18 @@ void gather_rows(const LevelData& data, int64_t parent, char* room, GatherScratc
     if (data.row_weight || weight)
       node.row_weight.push_back((data.row_weight ? data.row_weight[rows[i]] : 1.0f) * (weight ? weight[i] : 1.0f));
     if (data.known_row) node.known.push_back(data.known_row[rows[i]]);
+  }
+}
+
+void split_rows(NodeRows& node) {
+  if (node.n_shared == static_cast<int64_t>(node.original.size())) return;
+  for (size_t i = 0; i < node.sq_norms.size(); ++i) {
+    int64_t end = node.indptr[i + 1];
+    float sq = 0;
+    for (; end > node.indptr[i] && node.indices[end - 1] >= node.n_shared; --end)
+      sq += node.values[end - 1] * node.values[end - 1];
+    node.shared_ends.push_back(end);
+    node.single_sq.push_back(sq);
   }
 }
 

@@ -21,11 +21,14 @@ struct NodeRows {
   const float* values = nullptr;
   std::unique_ptr<char[]> own;
   std::vector<float> sq_norms;
+  std::vector<int64_t> shared_ends;  // empty, or (rows): see LaneRows
+  std::vector<float> single_sq;
   std::vector<float> row_weight;    // empty, or (rows): what a row weighs as a negative
   std::vector<uint8_t> known;       // empty, or (rows)
   std::vector<float> mean;          // primal only, (n_features): mean of the rows
   std::vector<float> weighted_sum;  // primal only, (n_features): sum of the rows times their weight
   std::vector<int32_t> original;    // (n_features): feature id of each local feature
+  int64_t n_shared = 0;             // features of more than one row: the first ones
 
   int64_t nnz() const { return indptr.back(); }
   static int64_t entry_bytes(int64_t nnz) { return nnz * static_cast<int64_t>(sizeof(int32_t) + sizeof(float)); }
@@ -51,11 +54,14 @@ struct NodeRows {
     std::copy(indices, indices + nnz(), to_indices);
     std::copy(values, values + nnz(), to_values);
     out.sq_norms = sq_norms;
+    out.shared_ends = shared_ends;
+    out.single_sq = single_sq;
     out.row_weight = row_weight;
     out.known = known;
     out.mean = mean;
     out.weighted_sum = weighted_sum;
     out.original = original;
+    out.n_shared = n_shared;
     return out;
   }
 
@@ -63,9 +69,12 @@ struct NodeRows {
     return {static_cast<int64_t>(sq_norms.size()),
             static_cast<int64_t>(original.size()),
             indptr.data(),
+            indptr.data() + 1,
             indices,
             values,
             sq_norms.data(),
+            shared_ends.empty() ? nullptr : shared_ends.data(),
+            single_sq.data(),
             mean.data(),
             weighted_sum.data()};
   }
@@ -91,6 +100,9 @@ void gather_rows(const LevelData& data, int64_t parent, char* room, GatherScratc
 
 // What the primal solver wants to know of a node once, not once per block: fills `mean` and `weighted_sum`.
 void sum_rows(NodeRows& node);
+
+// What the dual solver wants to know once: fills `shared_ends` and `single_sq`. Nothing if every feature is shared.
+void split_rows(NodeRows& node);
 
 // The gathered rows of a batch of parents, near every worker: a worker on another NUMA node than the one that gathered
 // a parent's rows makes a copy for its node when it first needs them.
