@@ -27,6 +27,9 @@ struct SparseMembers {
     for (int64_t t = rows.begin(row(i)); t < rows.end(row(i)); ++t)
       sum[rows.indices[t]] += static_cast<T>(scale * rows.values[t]);
   }
+  void mark(int64_t i, uint8_t* marks) const {
+    for (int64_t t = rows.begin(row(i)); t < rows.end(row(i)); ++t) marks[rows.indices[t] >> PartialSum::kShift] = 1;
+  }
 };
 
 struct DenseMembers {
@@ -41,6 +44,7 @@ struct DenseMembers {
     const float* row = rows.row(ids[i]);
     for (int64_t j = 0; j < rows.n_cols; ++j) sum[j] += static_cast<T>(scale * row[j]);
   }
+  void mark(int64_t, uint8_t* marks) const { std::fill(marks, marks + (rows.n_cols >> PartialSum::kShift) + 1, 1); }
 };
 
 // A copy of the members' rows with features renamed in order of first use: frequent ones come early, which keeps the
@@ -119,11 +123,11 @@ struct Extent {
 };
 
 template <class Source>
-Extent measure(const Source& source, int n_threads, const Poll& poll) {
+Extent measure(const Source& source, Team& team, const Poll& poll) {
   constexpr int64_t kRows = 4096;
   std::vector<Extent> blocks((source.n_rows() + kRows - 1) / kRows);
-  parallel_blocks(
-      source.n_rows(), kRows, n_threads,
+  team.run_blocks(
+      source.n_rows(), kRows,
       [&](int64_t begin, int64_t end, int) {
         Extent& block = blocks[begin / kRows];
         for (int64_t i = begin; i < end; ++i) {
@@ -174,7 +178,8 @@ bool run_rounds(const Source& source, const Split* splits, const int64_t* round_
   int64_t total = 0;
   for (int64_t i = round_ptr[0]; i < round_ptr[n_rounds]; ++i) total += splits[i].end - splits[i].begin;
   const Poll watch = poll ? Poll([&](int64_t, int64_t) { return poll(done.load(), total); }) : Poll();
-  const Extent extent = measure(source, n_threads, watch);
+  Team team(n_threads);
+  const Extent extent = measure(source, team, watch);
   if (extent.longest > kLongest)
     throw std::invalid_argument("rows are too long to cluster, or hold NaN: scale them to unit length");
   const float unit = fixed_point_unit(extent.largest, source.n_rows());
@@ -191,7 +196,7 @@ bool run_rounds(const Source& source, const Split* splits, const int64_t* round_
   };
 
   const Loop over_threads = [&](int64_t n, int64_t grain, const auto& body) {
-    return parallel_blocks(n, grain, n_threads, body, watch);
+    return team.run_blocks(n, grain, body, watch);
   };
   const Loop here = [](int64_t n, int64_t grain, const auto& body) {
     for (int64_t begin = 0; begin < n; begin += grain) body(begin, std::min(n, begin + grain), 0);
@@ -240,7 +245,7 @@ bool run_rounds(const Source& source, const Split* splits, const int64_t* round_
       else
         run_small(small[task - n_large], worker);
     };
-    if (!parallel_for(n_large + n_small, n_threads, run_one, watch)) return false;
+    if (!team.run(n_large + n_small, run_one, watch)) return false;
   }
   return true;
 }

@@ -15,6 +15,9 @@ inline uint64_t mix64(uint64_t x) {
   return x ^ (x >> 31);
 }
 
+// One step of the generator from the state x, as a hash of it.
+inline uint64_t split_mix(uint64_t x) { return mix64(x + 0x9E3779B97F4A7C15ull); }
+
 // A hash of three numbers: the stateless form, for what must be found again without being stored.
 inline uint64_t hash64(uint64_t seed, uint64_t a, uint64_t b) {
   constexpr uint64_t kStep = 0x9E3779B97F4A7C15ull;

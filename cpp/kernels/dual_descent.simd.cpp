@@ -37,7 +37,8 @@ struct Rng {  // xorshift64
   }
 };
 
-constexpr int32_t kFewPasses = 10;  // where so few are allowed all are full: a descent cut short has seen every row
+constexpr int64_t kRowsPerLook = 256;  // at the flag that stops it
+constexpr int32_t kFewPasses = 10;     // where so few are allowed all are full: a descent cut short has seen every row
 
 // Every so many rows are in the sample that descent begins with: 256 rows at least.
 int64_t sample_step(int64_t n_rows) { return n_rows < 512 ? 1 : n_rows < 4096 ? n_rows / 256 : 16; }
@@ -147,6 +148,7 @@ void solve_dual(const LaneRows& all_rows, const LaneTargets& targets, const Solv
     f32x16 largest = splat(-inf), smallest = splat(inf);
     for (int64_t s = 0; s < n_awake; ++s) {
       const int64_t i = order[s];
+      if (s % kRowsPerLook == 0 && params.stopped()) return;
       if (s + 4 < n_awake) {
         prefetch_row(rows, order[s + 4]);
         __builtin_prefetch(scratch.alpha + order[s + 4] * int64_t{kLanes}, 1);

@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "kernels/dispatch.h"
+#include "kernels/stop_flag.h"
 
 namespace lt {
 
@@ -66,6 +67,9 @@ struct SolverParams {
   float l1 = 0.0f;                       // primal only: weight of the smoothed absolute value
   float smoothing = 0.1f;                // primal only: width of the Huber zones (hinge, L1)
   Start start = Start::mean_separating;  // primal only
+  const StopFlag* stop = nullptr;        // once it is set a solver returns soon, with whatever weights it has
+
+  bool stopped() const { return stop && stop->asked(); }
 };
 
 // Result per lane, as data.

@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "kernels/counter_random.h"
 #include "kernels/node_rows.h"
 #include "kernels/numa.h"
 #include "kernels/pruning.h"
@@ -61,13 +62,8 @@ struct Worker {
   GatherScratch gather;
 };
 
-// splitmix64: a seed per block, whatever thread solves it.
-uint64_t mix(uint64_t x) {
-  x += 0x9E3779B97F4A7C15ull;
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ull;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EBull;
-  return x ^ (x >> 31);
-}
+// A seed per block, whatever thread solves it.
+uint64_t block_seed(uint64_t seed, int64_t child) { return split_mix(seed ^ split_mix(static_cast<uint64_t>(child))); }
 
 // Writes the targets of children [first, first + n_lanes) into the worker's tables.
 LaneTargets block_targets(const LevelData& data, int64_t parent, int64_t first, int n_lanes, const NodeRows& node,
@@ -150,9 +146,8 @@ void solve_block(const LevelData& data, const LevelParams& params, int64_t paren
   if (data.start) add_start(data, params, first, n_lanes, node, 1.0f, weights);
   if (params.dual) {
     void* scratch = worker.solver.bytes(kernels.dual_scratch(rows));
-    kernels.solve_dual(rows, targets, params.solver,
-                       mix(params.seed ^ mix(static_cast<uint64_t>(params.first_child + first))), weights, scratch,
-                       &status);
+    kernels.solve_dual(rows, targets, params.solver, block_seed(params.seed, params.first_child + first), weights,
+                       scratch, &status);
   } else {
     void* scratch = worker.solver.bytes(kernels.newton_scratch(rows));
     kernels.solve_newton(rows, targets, params.solver, weights, scratch, &status);
@@ -276,6 +271,9 @@ bool train_level(const LevelData& data, const LevelParams& params, int n_threads
   const NumaNodes numa = numa_nodes(n_threads);
   const WorkerStart pin = numa.size() > 1 ? WorkerStart([&](int worker) { numa.pin(worker); }) : WorkerStart();
   const int64_t batch_bytes = params.batch_bytes / numa.size();  // what copies leave
+  Team team(n_threads, pin);
+  LevelParams own = params;
+  own.solver.stop = &team.stop();
 
   for (int64_t batch_begin = 0; batch_begin < data.n_parents;) {
     int64_t batch_end = batch_begin, bytes = 0;
@@ -291,8 +289,8 @@ bool train_level(const LevelData& data, const LevelParams& params, int n_threads
     const bool large = bytes > batch_bytes;
     char* room = large && bytes <= params.room_bytes ? params.room : nullptr;
     Batch batch(numa, batch_end - batch_begin, !large);
-    if (!parallel_for(
-            batch_end - batch_begin, n_threads,
+    if (!team.run(
+            batch_end - batch_begin,
             [&](int64_t t, int worker) {
               NodeRows& node = batch.gathered_by(worker, t);
               gather_rows(data, batch_begin + t, room, workers[worker].gather, node);
@@ -301,7 +299,7 @@ bool train_level(const LevelData& data, const LevelParams& params, int n_threads
               else if (!data.start)  // a start has weights of its own for features of a single row
                 split_rows(node);
             },
-            poll, pin))
+            poll, true))
       return false;
 
     std::vector<Block> blocks;
@@ -321,12 +319,12 @@ bool train_level(const LevelData& data, const LevelParams& params, int n_threads
       return poll(std::min(n_children, children_done + done * kBlockLabels), n_children);
     })
                                  : Poll();
-    if (!parallel_for(
-            static_cast<int64_t>(blocks.size()), n_threads,
+    if (!team.run(
+            static_cast<int64_t>(blocks.size()),
             [&](int64_t t, int worker) {
               const Block& block = blocks[t];
               LaneStatus status;
-              solve_block(data, params, block.parent, block.first, block.n_lanes,
+              solve_block(data, own, block.parent, block.first, block.n_lanes,
                           batch.near(worker, block.parent - batch_begin, copies), workers[worker], solved[t],
                           layer.bias.data(), status);
               int64_t missed = 0, passes = 0;
@@ -337,11 +335,11 @@ bool train_level(const LevelData& data, const LevelParams& params, int n_threads
               unconverged += missed;
               iterations += passes;
             },
-            level_poll, pin))
+            level_poll, true))
       return false;
 
-    if (!parallel_for(
-            last_chunk - first_chunk, n_threads,
+    if (!team.run(
+            last_chunk - first_chunk,
             [&](int64_t t, int) {
               const int64_t c = first_chunk + t;
               build_chunk(batch.rows(chunk_parent[t] - batch_begin), solved.begin() + chunk_blocks[t],

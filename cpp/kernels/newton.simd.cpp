@@ -47,6 +47,7 @@ class Newton {
         if (s_.live[lane]) judge_gradient(lane, __builtin_sqrt(gradient_sq[lane]));
       if (iteration == s_.params.max_iter || !any(load(s_.live))) return;
       direction_.solve();
+      if (s_.params.stopped()) return;
       list_moving_features();
       score_changes(iteration % kRefresh == kRefresh - 1);
       move(line_search());
@@ -193,7 +194,7 @@ class Newton {
   f32x16 line_search() {
     LaneArray<int32_t> pending = s_.live;
     LaneArray<float> lengths = lanes_of(select(load(s_.live), splat(1), f32x16{}));
-    for (int halvings = 0; any(load(pending)); ++halvings) {
+    for (int halvings = 0; any(load(pending)) && !s_.params.stopped(); ++halvings) {
       const f32x16 t = load(lengths);
       LaneSum change_sum, slope_sum, start_sum;
       for (int64_t k = 0; k < s_.n_awake; ++k) {

@@ -36,7 +36,7 @@ class Direction {
       tolerance[lane] = root < 0.5 ? root : 0.5;
     }
     const int64_t limit = s_.n_active_features > 5 ? s_.n_active_features : 5;
-    for (int64_t iteration = 1; iteration <= limit && any(load(running)); ++iteration) {
+    for (int64_t iteration = 1; iteration <= limit && any(load(running)) && !s_.params.stopped(); ++iteration) {
       const LaneArray<double> rows_dd = hessian_rows();
       for (int lane = 0; lane < kLanes; ++lane) {
         const double curvature = dd[lane] + rows_dd[lane];

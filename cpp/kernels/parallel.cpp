@@ -8,7 +8,10 @@
 #include <exception>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
+
+#include "kernels/cpu_quota.h"
 
 namespace lt {
 
@@ -41,101 +44,172 @@ int prepare_exceptions() { return std::uncaught_exceptions(); }
 
 int resolve_threads(int n_jobs) {
   if (n_jobs > 0) return n_jobs;
-  const int cores = std::max(1u, std::thread::hardware_concurrency());
+  int cores = std::max(1u, std::thread::hardware_concurrency());
+  const int quota = cpu_quota();
+  if (quota > 0) cores = std::min(cores, quota);
   return std::max(1, cores + 1 + n_jobs);
 }
 
-bool parallel_for(int64_t n_tasks, int n_threads, const std::function<void(int64_t, int)>& task, const Poll& poll,
-                  const WorkerStart& start) {
+class Team::Threads {
+ public:
+  Threads(int n_threads, WorkerStart start) : n_threads_(std::max(n_threads, 1)), start_(std::move(start)) {}
+
+  ~Threads() {
+    {
+      std::lock_guard lock(mutex_);
+      quit_ = true;
+    }
+    wake_.notify_all();
+    for (auto& thread : threads_) thread.join();
+  }
+
+  int size() const { return n_threads_; }
+  const StopFlag& stop() const { return stop_; }
+
+  bool run(int64_t n_tasks, const Task& task, const Poll& poll) {
+    grow(static_cast<int>(std::min<int64_t>(n_threads_, n_tasks)));
+    const int n_workers = static_cast<int>(std::min<int64_t>(threads_.size(), n_tasks));
+    {
+      std::lock_guard lock(mutex_);
+      task_ = &task;
+      n_tasks_ = n_tasks;
+      next_ = done_ = 0;
+      stop_.clear();
+      n_workers_ = n_workers;
+      running_ = std::max(n_workers, 1);
+      ++job_;
+    }
+    if (n_workers == 0)
+      work(0);
+    else
+      wake_.notify_all();
+    const bool interrupted = watch(poll);
+    stop_.clear();
+    if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
+    return !interrupted;
+  }
+
+ private:
+  // Starts threads until there are `wanted`, or as many as the machine has room for.
+  void grow(int wanted) {
+    if (static_cast<int>(threads_.size()) >= wanted || refused_) return;
+    Reserve reserve;
+    prepare_exceptions();
+    try {
+      threads_.reserve(wanted);
+      while (static_cast<int>(threads_.size()) < wanted && reserve.held())
+        threads_.emplace_back([this, last = job_, worker = static_cast<int>(threads_.size())] {
+          ready_.fetch_add(1 + prepare_exceptions());
+          ready_.notify_one();
+          live(worker, last);
+        });
+    } catch (...) {  // the machine refuses another thread: go on with those there are
+    }
+    const int started = static_cast<int>(threads_.size());
+    refused_ = started < wanted;
+    for (int n = ready_.load(); n < started; n = ready_.load()) ready_.wait(n);
+  }
+
+  void live(int worker, uint64_t last) {
+    for (bool begun = false;;) {
+      std::unique_lock lock(mutex_);
+      wake_.wait(lock, [&] { return quit_ || job_ != last; });
+      if (quit_) return;
+      last = job_;
+      if (worker >= n_workers_) continue;
+      lock.unlock();
+      if (!begun && start_) start_(worker);
+      begun = true;
+      work(worker);
+    }
+  }
+
+  void work(int worker) {
+    while (!stop_.asked()) {
+      const int64_t i = next_.fetch_add(1, std::memory_order_relaxed);
+      if (i >= n_tasks_) break;
+      try {
+        (*task_)(i, worker);
+      } catch (...) {
+        std::lock_guard lock(mutex_);
+        if (!error_) error_ = std::current_exception();
+        stop_.ask();
+      }
+      done_.fetch_add(1, std::memory_order_relaxed);
+    }
+    std::lock_guard lock(mutex_);
+    if (--running_ == 0) finished_.notify_one();
+  }
+
+  // Waits for the workers; returns whether poll asked to stop.
+  bool watch(const Poll& poll) {
+    bool interrupted = false;
+    std::unique_lock lock(mutex_);
+    while (running_ > 0) {
+      finished_.wait_for(lock, std::chrono::milliseconds(100), [&] { return running_ == 0; });
+      if (running_ == 0 || !poll || interrupted) continue;
+      lock.unlock();
+      try {
+        interrupted = !poll(done_.load(std::memory_order_relaxed), n_tasks_);
+      } catch (...) {
+        std::lock_guard guard(mutex_);
+        if (!error_) error_ = std::current_exception();
+        interrupted = true;
+      }
+      if (interrupted) stop_.ask();
+      lock.lock();
+    }
+    return interrupted;
+  }
+
+  const int n_threads_;
+  const WorkerStart start_;
+  std::vector<std::thread> threads_;
+  std::atomic<int> ready_{0};
+  bool refused_ = false;
+
+  // The job at hand, and what guards it.
+  std::mutex mutex_;
+  std::condition_variable wake_, finished_;
+  const Task* task_ = nullptr;
+  int64_t n_tasks_ = 0;
+  int n_workers_ = 0;  // those that take part
+  int running_ = 0;
+  uint64_t job_ = 0;  // its number
+  bool quit_ = false;
+  std::exception_ptr error_;
+  std::atomic<int64_t> next_{0}, done_{0};
+  StopFlag stop_;
+};
+
+Team::Team(int n_threads, WorkerStart start) : threads_(std::make_unique<Threads>(n_threads, std::move(start))) {}
+
+Team::~Team() = default;
+
+const StopFlag& Team::stop() const { return threads_->stop(); }
+
+bool Team::run(int64_t n_tasks, const Task& task, const Poll& poll, bool long_tasks) {
   if (n_tasks <= 0) return true;
-  if (n_tasks == 1 || (n_threads <= 1 && !poll)) {
+  const bool polled = poll != nullptr;
+  if (polled ? n_tasks == 1 && !long_tasks : n_tasks == 1 || threads_->size() == 1) {
     for (int64_t i = 0; i < n_tasks; ++i) task(i, 0);
     return true;
   }
-  const int n_workers = static_cast<int>(std::min<int64_t>(std::max(n_threads, 1), n_tasks));
-
-  std::atomic<int64_t> next{0}, done{0};
-  std::atomic<bool> stop{false};
-  std::mutex mutex;
-  std::condition_variable finished;
-  int running = 0;
-  std::exception_ptr error;
-
-  auto work = [&](int worker) {
-    while (!stop.load(std::memory_order_relaxed)) {
-      const int64_t i = next.fetch_add(1, std::memory_order_relaxed);
-      if (i >= n_tasks) break;
-      try {
-        task(i, worker);
-      } catch (...) {
-        std::lock_guard lock(mutex);
-        if (!error) error = std::current_exception();
-        stop = true;
-      }
-      done.fetch_add(1, std::memory_order_relaxed);
-    }
-    std::lock_guard lock(mutex);
-    if (--running == 0) finished.notify_one();
-  };
-
-  Reserve reserve;
-  std::vector<std::thread> threads;
-  std::atomic<int> ready{prepare_exceptions()};
-  std::atomic<bool> open{false};
-  try {
-    threads.reserve(n_workers);
-    for (int worker = 0; worker < n_workers && reserve.held(); ++worker) {
-      threads.emplace_back([&, worker] {
-        ready.fetch_add(1 + prepare_exceptions());
-        ready.notify_one();
-        open.wait(false);
-        if (start) start(worker);
-        work(worker);
-      });
-    }
-  } catch (...) {  // the machine refuses another thread: go on with those there are
-  }
-  const int started = static_cast<int>(threads.size());
-  running = std::max(started, 1);
-  for (int n = ready.load(); n < started; n = ready.load()) ready.wait(n);
-  reserve.release();
-  open = true;
-  open.notify_all();
-  if (threads.empty()) work(0);
-
-  bool interrupted = false;
-  std::unique_lock lock(mutex);
-  while (running > 0) {
-    finished.wait_for(lock, std::chrono::milliseconds(100), [&] { return running == 0; });
-    if (running > 0 && poll && !interrupted) {
-      lock.unlock();
-      bool go_on = false;
-      try {
-        go_on = poll(done.load(std::memory_order_relaxed), n_tasks);
-      } catch (...) {
-        std::lock_guard guard(mutex);
-        if (!error) error = std::current_exception();
-      }
-      if (!go_on) {
-        interrupted = true;
-        stop = true;
-      }
-      lock.lock();
-    }
-  }
-  lock.unlock();
-  for (auto& thread : threads) thread.join();
-  if (error) std::rethrow_exception(error);
-  return !interrupted;
+  return threads_->run(n_tasks, task, poll);
 }
 
-bool parallel_blocks(int64_t n, int64_t grain, int n_threads, const std::function<void(int64_t, int64_t, int)>& body,
-                     const Poll& poll) {
+bool Team::run_blocks(int64_t n, int64_t grain, const BlockBody& body, const Poll& poll) {
   grain = std::max<int64_t>(grain, 1);
-  const int64_t n_blocks = (n + grain - 1) / grain;
-  return parallel_for(
-      n_blocks, n_threads,
-      [&](int64_t block, int worker) { body(block * grain, std::min(n, (block + 1) * grain), worker); }, poll);
+  return run((n + grain - 1) / grain,
+             [&](int64_t block, int worker) { body(block * grain, std::min(n, (block + 1) * grain), worker); }, poll);
+}
+
+bool parallel_for(int64_t n_tasks, int n_threads, const Task& task, const Poll& poll) {
+  return Team(n_threads).run(n_tasks, task, poll);
+}
+
+bool parallel_blocks(int64_t n, int64_t grain, int n_threads, const BlockBody& body, const Poll& poll) {
+  return Team(n_threads).run_blocks(n, grain, body, poll);
 }
 
 }  // namespace lt
