@@ -1,4 +1,4 @@
-"""Ctrl-C ends a single long block of labels, on any solver: it does not wait for the block's end."""
+"""Ctrl-C ends a single long block of labels on any solver, without waiting for its end."""
 
 from __future__ import annotations
 
