@@ -1,7 +1,7 @@
 // longtail._core. One bind_* function per kernel file; longtail._native is the only importer.
 #include "bindings/arrays.h"
-#include "kernels/cpu_quota.h"
-#include "kernels/dispatch.h"
+#include "kernels/base/cpu_quota.h"
+#include "kernels/base/dispatch.h"
 
 namespace lt::bind {
 void bind_codes(nb::module_& m);

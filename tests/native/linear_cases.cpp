@@ -2,12 +2,12 @@
 #include <memory>
 
 #include "driver.h"
-#include "kernels/balanced_kmeans.h"
-#include "kernels/beam_search.h"
-#include "kernels/label_features.h"
-#include "kernels/level_training.h"
-#include "kernels/node_labels.h"
-#include "kernels/unit_rows.h"
+#include "kernels/base/unit_rows.h"
+#include "kernels/linear/beam_search.h"
+#include "kernels/linear/level_training.h"
+#include "kernels/tree/balanced_kmeans.h"
+#include "kernels/tree/label_features.h"
+#include "kernels/tree/node_labels.h"
 
 namespace lt::driver {
 

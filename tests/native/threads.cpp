@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "driver.h"
-#include "kernels/parallel.h"
+#include "kernels/base/parallel.h"
 
 namespace lt::driver {
 
