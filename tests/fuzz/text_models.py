@@ -47,8 +47,9 @@ def text_models(texts: list[str], labels: list[list[str]]) -> dict[str, Callable
 
 def import_text_packages() -> None:
     """Import what text models need to answer."""
-    for name in _NEEDED:
-        if find_spec(name) is not None:
+    if all(find_spec(name) is not None for name in _NEEDED):
+        lazy = ("safetensors.torch", "transformers.models.bert.modeling_bert")
+        for name in (*_NEEDED, *lazy):
             importlib.import_module(name)
 
 
