@@ -132,7 +132,7 @@ void solve_dual(const LaneRows& all_rows, const LaneTargets& targets, const Solv
   int32_t* order = scratch.order;
   Rng rng{seed * 0x9E3779B97F4A7C15ull | 1};
   i32x16 frozen = absent;
-  const int64_t sampled = params.max_iter < kFewPasses ? 1 : sample_step(n);
+  const int64_t sampled = params.max_iter < kFewPasses || !params.sample_first ? 1 : sample_step(n);
   int64_t n_awake = 0;
   for (int64_t i = 0; i < n; ++i)
     if (targets.slot[i] >= 0 || i % sampled == 0) order[n_awake++] = static_cast<int32_t>(i);
