@@ -258,7 +258,11 @@ class UniDEC(DualEncoder):
             counts = np.bincount(labels.indices, minlength=labels.shape[1])
             has = counts > 0
             means = np.asarray(labels.T @ vectors)[has] / counts[has, None]
-            rows[has] = _unit(np.asarray(means - vectors.mean(axis=0), np.float32))
+            apart = means - vectors.mean(axis=0)
+            alone = (
+                np.abs(apart).max(axis=1) < 1e-4
+            )  # all texts have the label: nothing to part from
+            rows[has] = _unit(np.asarray(np.where(alone[:, None], means, apart), np.float32))
         super()._grow(described, tokens, labels)
         self.heads_ = {**self.heads_, "table": np.concatenate([self.heads_["table"], rows])}
         self.__dict__.pop("_searched", None)
