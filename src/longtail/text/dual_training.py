@@ -26,9 +26,8 @@ from longtail.propensity import JainPropensity
 from longtail.text.encoding import blocks
 from longtail.text.training import first_encoder, torch_threads
 
-__all__ = ["LOSSES", "DualTrained", "train_dual_encoder"]
+__all__ = ["DualTrained", "train_dual_encoder"]
 
-LOSSES = ("decoupled", "supcon", "triplet")
 _ENCODED = {"cpu": 1 << 12, "cuda": 1 << 18}  # padded tokens encoded at a time, all at once
 
 
