@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from text_cases import WORDS, worded
 
 import longtail as lt
@@ -87,12 +88,29 @@ def test_without_label_texts_rows_describe_labels(encoder: Path) -> None:
 
 def test_the_answer_is_chosen_on_other_rows(encoder: Path) -> None:
     X, Y = worded(n=240)
-    model = lt.UniDEC(encoder=encoder, validation=0.2, **{**SETTINGS, "epochs": 4})
+    model = lt.UniDEC(encoder=encoder, validation=0.2, **SETTINGS)
     model.fit(X, Y, label_texts=LABEL_TEXTS)
     assert model.answer_ in ("both", "classifier", "dual")
-    model.heads_ = {**model.heads_, "table": np.random.default_rng(0).random((8, 32), np.float32)}
+    model.heads_ = {**model.heads_, "table": -model.heads_["table"]}  # now it is always wrong
     assert model.choose_answer(*worded(seed=5)).answer_ == "dual"
     assert model.predict_topk(X, k=1).scores.max() <= 1 + 1e-5  # one cosine, not two
+
+
+def test_heads_may_have_unequal_parts(encoder: Path, tmp_path: Path) -> None:
+    X, Y = worded()
+    model = lt.UniDEC(encoder=encoder, mine_by="both", **SETTINGS)
+    model.fit(X, Y, label_texts=LABEL_TEXTS)
+    scores = {}
+    for answer, share in (("dual", 0.5), ("classifier", 0.5), ("both", 0.5), ("both", 0.25)):
+        model.answer_, model.share_ = answer, share
+        scores[answer, share] = model.predict_topk(X, k=8).to_csr().toarray()
+    dual, classifier = scores["dual", 0.5], scores["classifier", 0.5]
+    assert_allclose(scores["both", 0.5], dual + classifier, atol=1e-5)
+    assert_allclose(scores["both", 0.25], 1.5 * dual + 0.5 * classifier, atol=1e-5)
+    model.save(tmp_path / "model")
+    again = lt.load(tmp_path / "model")
+    assert (again.answer_, again.share_) == ("both", 0.25)
+    assert_array_equal(again.predict_topk(X, k=8).scores, model.predict_topk(X, k=8).scores)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -74,6 +74,7 @@ class DualEncoder(TextRanker):
     type_tag = "dual-encoder"
     reads_label_texts: ClassVar[bool] = True
     has_table: ClassVar[bool] = False
+    mine_by: str = "dual"  # a parameter of models with a table
 
     heads_: dict[str, np.ndarray]
     label_vectors_: np.ndarray

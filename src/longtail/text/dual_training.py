@@ -73,8 +73,8 @@ def train_dual_encoder(
                 output.table.values.copy_(nn.functional.normalize(first, dim=1))
 
     def look() -> tuple[torch.Tensor, torch.Tensor]:
-        with torch.no_grad():
-            return output.met(texts.vectors(queries)), output.met(texts.vectors(labels))
+        found = output.vectors(texts.vectors(queries), model.mine_by)
+        return found, output.label_vectors(texts.vectors(labels), model.mine_by)
 
     validate: Any = None
     if n_valid:
@@ -98,7 +98,9 @@ def train_dual_encoder(
             plan,
             [tokens, label_tokens, Y],
             encoder=str(model.encoder),
-            settings=repr([mining, output.plan, model._setting("loss"), model.width]),
+            settings=repr(
+                [mining, output.plan, model._setting("loss"), model.width, model.mine_by]
+            ),
             threads=plan.threads,
         ),
         title=type(model).__name__,
