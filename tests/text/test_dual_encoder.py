@@ -177,3 +177,28 @@ def test_an_index_that_walks_a_graph(trained: Any) -> None:
     found = model.predict_topk(X, k=3)
     np.testing.assert_array_equal(exact.indices, found.indices)  # eight labels: nothing to miss
     assert model.index_recall(X, k=3) == trained.index_recall(X, k=3) == 1.0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_cost_is_known_before(kind: Any, encoder: Path, caplog: Any, monkeypatch: Any) -> None:
+    X, Y = worded()
+    model = kind(encoder=encoder, **SETTINGS)
+    cost = model.plan(X, Y, label_texts=LABEL_TEXTS)
+    told = str(cost).splitlines()
+    assert told[0] == "One of 10 epochs on cpu:"
+    assert any("labels searched, every 3 epochs" in line for line in told)
+    assert cost.total_seconds == sum(cost.seconds.values()) > 0
+    width = 32
+    has_table = "label vectors and their optimiser" in cost.memory
+    assert has_table == (kind is lt.UniDEC)
+    if has_table:
+        assert cost.memory["label vectors and their optimiser"] == 3 * 4 * 8 * width
+
+    # From many labels on it is told by itself, and changes nothing.
+    quiet = kind(encoder=encoder, **{**SETTINGS, "epochs": 2}).fit(X, Y, label_texts=LABEL_TEXTS)
+    monkeypatch.setattr("longtail.text.dual_training._MANY_LABELS", 8)
+    with caplog.at_level("INFO", logger="longtail"):
+        loud = kind(encoder=encoder, **{**SETTINGS, "epochs": 2}).fit(X, Y, label_texts=LABEL_TEXTS)
+    assert "One of 2 epochs on cpu:" in caplog.text
+    for name, array in quiet.heads_.items():
+        assert_array_equal(array, loud.heads_[name])
