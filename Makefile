@@ -53,7 +53,7 @@ $(DEV): $(TEST)
 
 # ... and the compiled core is built beside the Python sources, incrementally. The folders are named too, so that a
 # removed file is noticed.
-$(NATIVE): $(DEMO) CMakeLists.txt cpp/kernels cpp/bindings $(CPP)
+$(NATIVE): $(DEMO) CMakeLists.txt $(wildcard cpp/kernels/*) cpp/bindings $(CPP)
 	@command -v "$${CXX:-c++}" > /dev/null || command -v g++ > /dev/null || command -v clang++ > /dev/null || { \
 	  echo "No C++ compiler found. On Debian and Ubuntu: apt install g++. On macOS: xcode-select --install." >&2; exit 1; }
 	@$(BIN)/python -c 'import os, sys, sysconfig as s; sys.exit(not os.path.exists(s.get_path("include") + "/Python.h"))' || { \

@@ -154,7 +154,19 @@ def test_public_names_are_listed_and_found() -> None:
 def test_kernels_know_no_python() -> None:
     if not KERNELS.is_dir():
         pytest.skip("the C++ sources are not here")
-    for path in sorted(KERNELS.iterdir()):
+    for path in sorted(KERNELS.rglob("*.[hc]*")):
         for line in path.read_text().splitlines():
             if line.lstrip().startswith("#include"):
                 assert not re.search(r"Python\.h|nanobind|bindings/|pybind|numpy", line), path
+
+
+def test_rooms_of_kernels_stand_on_base_alone() -> None:
+    if not KERNELS.is_dir():
+        pytest.skip("the C++ sources are not here")
+    rooms = sorted(path.name for path in KERNELS.iterdir())
+    assert rooms == ["base", "codes", "decide", "linear", "text", "tree"]
+    for room in rooms:
+        assert "```text" in (KERNELS / room / "README.md").read_text(), "a page draws the layout"
+        for path in sorted((KERNELS / room).glob("*.[hc]*")):
+            included = re.findall(r'#include "kernels/(\w+)/', path.read_text())
+            assert {*included} <= {"base", room}, path

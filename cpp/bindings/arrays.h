@@ -15,8 +15,8 @@
 #include <string>
 #include <vector>
 
-#include "kernels/parallel.h"
-#include "kernels/views.h"
+#include "kernels/base/parallel.h"
+#include "kernels/base/views.h"
 
 namespace lt::bind {
 

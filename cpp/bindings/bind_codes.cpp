@@ -1,8 +1,8 @@
 #include "bindings/arrays.h"
-#include "kernels/bucket_decode.h"
-#include "kernels/pattern_product.h"
-#include "kernels/recovery.h"
-#include "kernels/sparse_product.h"
+#include "kernels/codes/bucket_decode.h"
+#include "kernels/codes/pattern_product.h"
+#include "kernels/codes/recovery.h"
+#include "kernels/codes/sparse_product.h"
 
 namespace lt::bind {
 

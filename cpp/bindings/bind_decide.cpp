@@ -1,10 +1,10 @@
 #include <optional>
 
 #include "bindings/arrays.h"
-#include "kernels/block_ascent.h"
-#include "kernels/linear_decision.h"
-#include "kernels/online_decision.h"
-#include "kernels/utility_line.h"
+#include "kernels/decide/block_ascent.h"
+#include "kernels/decide/linear_decision.h"
+#include "kernels/decide/online_decision.h"
+#include "kernels/decide/utility_line.h"
 
 namespace lt::bind {
 

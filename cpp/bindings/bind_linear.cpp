@@ -5,10 +5,10 @@
 
 #include "bindings/arrays.h"
 #include "bindings/filter_arrays.h"
-#include "kernels/beam_search.h"
-#include "kernels/level_training.h"
-#include "kernels/numa.h"
-#include "kernels/unit_rows.h"
+#include "kernels/base/numa.h"
+#include "kernels/base/unit_rows.h"
+#include "kernels/linear/beam_search.h"
+#include "kernels/linear/level_training.h"
 
 namespace lt::bind {
 

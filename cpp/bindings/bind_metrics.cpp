@@ -1,6 +1,6 @@
 #include "bindings/arrays.h"
-#include "kernels/bootstrap.h"
-#include "kernels/match.h"
+#include "kernels/decide/bootstrap.h"
+#include "kernels/decide/match.h"
 
 namespace lt::bind {
 

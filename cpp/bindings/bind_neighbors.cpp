@@ -1,6 +1,6 @@
 #include "bindings/arrays.h"
 #include "bindings/filter_arrays.h"
-#include "kernels/neighbors.h"
+#include "kernels/codes/neighbors.h"
 
 namespace lt::bind {
 

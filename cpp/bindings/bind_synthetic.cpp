@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "bindings/arrays.h"
-#include "kernels/synthetic.h"
+#include "kernels/base/synthetic.h"
 
 namespace lt::bind {
 

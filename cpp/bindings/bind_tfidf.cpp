@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "bindings/arrays.h"
-#include "kernels/tfidf.h"
+#include "kernels/text/tfidf.h"
 
 namespace lt::bind {
 

@@ -1,6 +1,6 @@
 #include "bindings/arrays.h"
-#include "kernels/combine.h"
-#include "kernels/topk.h"
+#include "kernels/base/combine.h"
+#include "kernels/base/topk.h"
 
 namespace lt::bind {
 

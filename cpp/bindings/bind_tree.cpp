@@ -1,7 +1,7 @@
 #include "bindings/arrays.h"
-#include "kernels/balanced_kmeans.h"
-#include "kernels/label_features.h"
-#include "kernels/node_labels.h"
+#include "kernels/tree/balanced_kmeans.h"
+#include "kernels/tree/label_features.h"
+#include "kernels/tree/node_labels.h"
 
 namespace lt::bind {
 

@@ -2,9 +2,9 @@
 #include <algorithm>
 
 #include "bindings/arrays.h"
-#include "kernels/pair_lines.h"
-#include "kernels/xc_parse.h"
-#include "kernels/xc_write.h"
+#include "kernels/text/pair_lines.h"
+#include "kernels/text/xc_parse.h"
+#include "kernels/text/xc_write.h"
 
 namespace lt::bind {
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "bindings/arrays.h"
-#include "kernels/label_filter.h"
+#include "kernels/base/label_filter.h"
 
 namespace lt::bind {
 

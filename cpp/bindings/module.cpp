@@ -1,6 +1,7 @@
 // longtail._core. One bind_* function per kernel file; longtail._native is the only importer.
 #include "bindings/arrays.h"
-#include "kernels/dispatch.h"
+#include "kernels/base/cpu_quota.h"
+#include "kernels/base/dispatch.h"
 
 namespace lt::bind {
 void bind_codes(nb::module_& m);
@@ -21,6 +22,7 @@ NB_MODULE(_core, m) {
   m.def("best_isa", [] { return isa_name(best_isa()); });
   m.def("active_isa", [] { return isa_name(active_isa()); });
   m.def("set_isa", [](const std::string& name) { set_isa(isa_from_name(name.c_str())); });
+  m.def("cpu_quota", &cpu_quota, nb::arg("groups"), nb::arg("root"));
   m.def("resolve_threads", &resolve_threads);
   lt::bind::bind_codes(m);
   lt::bind::bind_tfidf(m);

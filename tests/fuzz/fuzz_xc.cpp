@@ -14,9 +14,9 @@
 #include <optional>
 #include <vector>
 
-#include "kernels/pair_lines.h"
-#include "kernels/xc_parse.h"
-#include "kernels/xc_write.h"
+#include "kernels/text/pair_lines.h"
+#include "kernels/text/xc_parse.h"
+#include "kernels/text/xc_write.h"
 
 namespace {
 

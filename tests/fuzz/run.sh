@@ -10,7 +10,7 @@ cd "$(dirname "$0")/../.."
 seconds=${1:-600}
 [ $# -gt 0 ] && shift
 mkdir -p build/fuzz/corpus
-kernels="xc_parse xc_rows xc_write pair_lines decimal growing parallel"
+kernels="text/xc_parse text/xc_rows text/xc_write text/pair_lines text/decimal base/growing base/parallel base/cpu_quota"
 ${CXX:-clang++} -std=c++20 -g -O1 -fno-omit-frame-pointer -fno-sanitize-recover=all \
   -fsanitize=fuzzer,address,undefined -Icpp tests/fuzz/fuzz_xc.cpp \
   $(for name in $kernels; do echo "cpp/kernels/$name.cpp"; done) -pthread -o build/fuzz/fuzz_xc

@@ -2,12 +2,12 @@
 #include <memory>
 
 #include "driver.h"
-#include "kernels/block_ascent.h"
-#include "kernels/bootstrap.h"
-#include "kernels/linear_decision.h"
-#include "kernels/match.h"
-#include "kernels/synthetic.h"
-#include "kernels/topk.h"
+#include "kernels/base/synthetic.h"
+#include "kernels/base/topk.h"
+#include "kernels/decide/block_ascent.h"
+#include "kernels/decide/bootstrap.h"
+#include "kernels/decide/linear_decision.h"
+#include "kernels/decide/match.h"
 
 namespace lt::driver {
 

@@ -13,8 +13,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "kernels/counter_random.h"
-#include "kernels/views.h"
+#include "kernels/base/counter_random.h"
+#include "kernels/base/views.h"
 
 namespace lt::driver {
 

@@ -2,12 +2,12 @@
 #include <memory>
 
 #include "driver.h"
-#include "kernels/balanced_kmeans.h"
-#include "kernels/beam_search.h"
-#include "kernels/label_features.h"
-#include "kernels/level_training.h"
-#include "kernels/node_labels.h"
-#include "kernels/unit_rows.h"
+#include "kernels/base/unit_rows.h"
+#include "kernels/linear/beam_search.h"
+#include "kernels/linear/level_training.h"
+#include "kernels/tree/balanced_kmeans.h"
+#include "kernels/tree/label_features.h"
+#include "kernels/tree/node_labels.h"
 
 namespace lt::driver {
 
@@ -213,12 +213,12 @@ Case label_features(int64_t max_features) {
 }
 
 // `large` decides whether splits are spread over the threads or run side by side.
-Case clustering(const std::string& name, int64_t large) {
-  auto rows = std::make_shared<Csr>(random_csr(3000, 400, 12, 51));
+Case clustering(const std::string& name, int64_t large, int64_t n = 3000, int64_t per_row = 12) {
+  auto rows = std::make_shared<Csr>(random_csr(n, 400, per_row, 51));
   return {name, [=](int n_threads, Digest& digest) {
-            std::vector<Split> splits{{0, 1500, 3000}, {0, 750, 1500}, {1500, 2250, 3000}};
+            std::vector<Split> splits{{0, n / 2, n}, {0, n / 4, n / 2}, {n / 2, 3 * n / 4, n}};
             const std::vector<int64_t> rounds{0, 1, 3};
-            std::vector<int32_t> order(3000);
+            std::vector<int32_t> order(n);
             std::iota(order.begin(), order.end(), 0);
             SplitParams params;
             params.max_iter = 4;
@@ -266,6 +266,7 @@ std::vector<Case> linear_cases() {
           label_features(10),
           clustering("balanced_splits, spread", 1),
           clustering("balanced_splits, side by side", int64_t{1} << 40),
+          clustering("balanced_splits, many rows", 1, 160000, 2),
           moving_labels_up(),
           unit_length()};
 }

@@ -2,12 +2,12 @@
 #include <memory>
 
 #include "driver.h"
-#include "kernels/bucket_decode.h"
-#include "kernels/combine.h"
-#include "kernels/neighbors.h"
-#include "kernels/pattern_product.h"
-#include "kernels/recovery.h"
-#include "kernels/sparse_product.h"
+#include "kernels/base/combine.h"
+#include "kernels/codes/bucket_decode.h"
+#include "kernels/codes/neighbors.h"
+#include "kernels/codes/pattern_product.h"
+#include "kernels/codes/recovery.h"
+#include "kernels/codes/sparse_product.h"
 
 namespace lt::driver {
 

@@ -2,9 +2,9 @@
 #include <memory>
 
 #include "driver.h"
-#include "kernels/tfidf.h"
-#include "kernels/xc_parse.h"
-#include "kernels/xc_write.h"
+#include "kernels/text/tfidf.h"
+#include "kernels/text/xc_parse.h"
+#include "kernels/text/xc_write.h"
 
 namespace lt::driver {
 

@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "driver.h"
-#include "kernels/parallel.h"
+#include "kernels/base/parallel.h"
 
 namespace lt::driver {
 
@@ -57,6 +57,35 @@ std::vector<Case> the_pool_itself() {
                    return false;
                  });
              digest.add(&finished, 1);
+           }},
+          {"Team, loops of different lengths",
+           [](int n_threads, Digest& digest) {
+             Team team(n_threads);
+             std::vector<int64_t> seen(100, 0);
+             for (int64_t loop = 0; loop < 300; ++loop)
+               team.run(1 + loop * 37 % 100, [&](int64_t task, int) { seen[task] += loop; });
+             digest.add(seen);
+           }},
+          {"Team, after an error and a stop",
+           [](int n_threads, Digest& digest) {
+             Team team(n_threads);
+             bool refused = false;
+             try {
+               team.run(50, [](int64_t, int) { throw std::runtime_error("refused"); });
+             } catch (const std::runtime_error&) {
+               refused = true;
+             }
+             const bool finished = team.run(
+                 1,
+                 [&](int64_t, int) {
+                   while (!team.stop().asked()) std::this_thread::yield();
+                 },
+                 [](int64_t, int64_t) { return false; }, true);
+             int64_t count = 0;
+             team.run(1, [&](int64_t, int) { ++count; });
+             digest.add(&refused, 1);
+             digest.add(&finished, 1);
+             digest.add(&count, 1);
            }},
           {"parallel_blocks", [](int n_threads, Digest& digest) {
              std::vector<int32_t> seen(1001, 0);

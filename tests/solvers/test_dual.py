@@ -153,6 +153,38 @@ def test_no_step_of_the_weights_lowers_the_objective(seed: int, n: int, d: int) 
         assert abs(gradient).max() < 2e-3 * (1 + n)
 
 
+@pytest.mark.parametrize("loss", ["squared_hinge", "hinge"])
+def test_features_of_a_single_row(loss: str) -> None:
+    """They are folded into the diagonal; what comes out is what any solver finds."""
+    from sklearn.svm import LinearSVC
+
+    X, Y = small(9, n=60, n_labels=2)
+    own = np.diag(np.linspace(0.2, 2, 60).astype(np.float32).astype(np.float64))
+    X = np.hstack([X, own[:, ::2]])  # of every other row
+    weights, rows = solve(X, Y, loss, positive_cost=0.7, negative_cost=0.7), with_bias(X)
+    for label in range(2):
+        y = np.where(Y[:, label], 1, -1)
+        peer = LinearSVC(
+            loss=loss, C=0.7, dual=True, fit_intercept=False, tol=1e-7, max_iter=200_000
+        ).fit(rows, y)
+        np.testing.assert_allclose(weights[label], peer.coef_[0], atol=1e-2)
+        assert (weights[label, 5:-1] != 0).any()
+
+
+def test_few_passes_see_every_row() -> None:
+    """Descent begins with a sample of the negatives only where it has time to see the others."""
+    X = np.eye(64)
+    Y = np.zeros((64, 1), bool)
+    Y[0] = True
+    options = SolverOptions(solver="dual", max_iter=1, bias=0.0, threshold=0.0)
+    level = LevelProblem(
+        parents=all_rows(64), child_ptr=np.array([0, 1]), positives=sp.csc_matrix(Y, dtype=float)
+    )
+    rows = sp.csr_matrix(X.astype(np.float32))
+    layer = train_level(rows, level, options, seed=1, n_threads=1)
+    assert (layer.to_csr(64).toarray()[0, :-1] != 0).all()
+
+
 def test_labels_without_positives_and_rows_without_features() -> None:
     X, Y = small(6)
     X[::4] = 0

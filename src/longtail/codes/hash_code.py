@@ -76,7 +76,7 @@ class HashCode(Estimator):
     After ``fit``: ``table_`` (L, R) int32, ``n_buckets_``, ``n_ties_``, ``seeds_`` (R,) uint32.
 
     Exact decoding costs O(R L) per row at worst, but in vectors of 16 rows, and much less where few
-    buckets are likely: see ``cpp/kernels/bucket_decode.h``. Nothing of size n x L is held.
+    buckets are likely: see ``cpp/kernels/codes/bucket_decode.h``. Nothing of size n x L is held.
 
     >>> code = HashCode(n_buckets=4, n_repetitions=3).fit([[0, 5], [3]])
     >>> code.encode([[0, 5]]).shape

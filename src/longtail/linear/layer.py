@@ -15,7 +15,7 @@ from longtail.features.mapped_rows import scratch_array
 
 __all__ = ["PRECISIONS", "Layer"]
 
-# Name → dtype of every array; cpp/kernels/chunk_layer.h tells what each holds.
+# Name → dtype of every array; cpp/kernels/linear/chunk_layer.h tells what each holds.
 _STRUCTURE = {
     "parent_chunks": np.int64,
     "chunk_children": np.int64,
@@ -42,8 +42,8 @@ _OFFSETS = ("chunk_children", "feature_ptr", "entry_base", "bucket_ptr")
 class Layer:
     """Weights of all children of one level: parents to chunks to features to (child, weight).
 
-    ``arrays`` by name, as in ``cpp/kernels/chunk_layer.h``. The native searcher checks that they
-    fit together before it reads them, once: they are read-only from then on.
+    ``arrays`` by name, as in ``cpp/kernels/linear/chunk_layer.h``. The native searcher checks that
+    they fit together before it reads them, once: they are read-only from then on.
     """
 
     def __init__(self, arrays: dict[str, np.ndarray]) -> None:

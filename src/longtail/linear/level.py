@@ -89,7 +89,7 @@ def train_level(
     folder: str | os.PathLike[str] | None = None,
     progress: Progress = None,
 ) -> Layer:
-    """Solves every binary problem of a level; see ``cpp/kernels/level_training.h``.
+    """Solves every binary problem of a level; see ``cpp/kernels/linear/level_training.h``.
 
     Graded labels: hinge-like losses know no soft target, so a label value t in (0, 1) is a positive
     that costs t times as much, unless ``relevance`` says what it costs. To the logistic loss it is

@@ -1,8 +1,8 @@
 """Training a level in parts: ranges of its children, each one call to the core.
 
 A part is a range of parents with all their children or, where one parent has very many, a range of
-its children; ranges end where chunks end (``cpp/kernels/chunk_layer.h``). Seeds belong to blocks of
-siblings, not to calls, so parts put together are the level trained at once, bit by bit.
+its children; ranges end where chunks end (``cpp/kernels/linear/chunk_layer.h``). Seeds belong to
+blocks of siblings, not to calls, so parts put together are the level trained at once, bit by bit.
 """
 
 from __future__ import annotations

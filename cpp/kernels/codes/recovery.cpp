@@ -1,0 +1,144 @@
+#include "kernels/codes/recovery.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "kernels/base/dense.h"
+#include "kernels/base/topk.h"
+
+namespace lt {
+
+namespace {
+
+constexpr int64_t kProductsPerTask = 64;  // share a block of rows while it is in cache
+constexpr int64_t kVotesPerTask = 16;
+
+// The k best of a stream, in whatever order it comes.
+class BestProducts {
+ public:
+  explicit BestProducts(int64_t k) : k_(k) {}
+
+  void offer(float score, int32_t id) {
+    if (!(score >= worst_)) return;  // nor NaN
+    items_.push_back({score, id});
+    if (static_cast<int64_t>(items_.size()) < 2 * k_ + 16) return;
+    std::nth_element(items_.begin(), items_.begin() + k_ - 1, items_.end(), ranks_before);
+    items_.resize(k_);
+    worst_ = items_.back().score;
+  }
+  void write(int32_t* ids, float* scores) {
+    const int64_t kept = keep_topk(items_.data(), static_cast<int64_t>(items_.size()), k_);
+    write_topk(items_.data(), kept, k_, ids, scores);
+  }
+
+ private:
+  int64_t k_;
+  float worst_ = -kInf;  // no item below this can be among the k best
+  std::vector<Scored> items_;
+};
+
+}  // namespace
+
+bool top_inner_products(const float* blocks, int64_t n_rows, const float* bias, const MatrixView<const float>& queries,
+                        int64_t k, int n_threads, int32_t* ids, float* products, const Poll& poll) {
+  const DenseKernels& dense = LT_DISPATCH(dense);
+  const int64_t d = queries.n_cols;
+  auto search = [&](int64_t begin, int64_t end, int) {
+    std::vector<BestProducts> best(end - begin, BestProducts(k));
+    std::vector<float> found((end - begin) * 16);
+    for (int64_t first = 0; first < n_rows; first += 16) {
+      dense.dot_block(queries.row(begin), end - begin, blocks + first * d, d, found.data());
+      const int64_t width = std::min<int64_t>(16, n_rows - first);
+      for (int64_t q = 0; q < end - begin; ++q)
+        for (int64_t i = 0; i < width; ++i)
+          best[q].offer(found[q * 16 + i] + (bias ? bias[first + i] : 0.0f), static_cast<int32_t>(first + i));
+    }
+    for (int64_t q = begin; q < end; ++q) best[q - begin].write(ids + q * k, products + q * k);
+  };
+  return parallel_blocks(queries.n_rows, kProductsPerTask, n_threads, search, poll);
+}
+
+bool inner_products(const float* blocks, int64_t n_rows, const float* bias, const MatrixView<const float>& queries,
+                    int n_threads, float* out, const Poll& poll) {
+  const DenseKernels& dense = LT_DISPATCH(dense);
+  const int64_t d = queries.n_cols;
+  auto multiply = [&](int64_t begin, int64_t end, int) {
+    std::vector<float> found((end - begin) * 16);
+    for (int64_t first = 0; first < n_rows; first += 16) {
+      dense.dot_block(queries.row(begin), end - begin, blocks + first * d, d, found.data());
+      const int64_t width = std::min<int64_t>(16, n_rows - first);
+      for (int64_t q = 0; q < end - begin; ++q)
+        for (int64_t i = 0; i < width; ++i)
+          out[(begin + q) * n_rows + first + i] = found[q * 16 + i] + (bias ? bias[first + i] : 0.0f);
+    }
+  };
+  return parallel_blocks(queries.n_rows, kProductsPerTask, n_threads, multiply, poll);
+}
+
+bool probe_lists(const InvertedLists& lists, const MatrixView<const int32_t>& probes,
+                 const MatrixView<const float>& queries, int64_t k, int n_threads, int32_t* ids, float* products,
+                 const Poll& poll) {
+  const DenseKernels& dense = LT_DISPATCH(dense);
+  const int64_t d = queries.n_cols;
+  auto search = [&](int64_t begin, int64_t end, int) {
+    float found[16];
+    for (int64_t q = begin; q < end; ++q) {
+      BestProducts best(k);
+      for (int64_t j = 0; j < probes.n_cols; ++j) {
+        const int32_t list = probes.row(q)[j];
+        if (list < 0) break;
+        if (list >= lists.n_lists) throw std::out_of_range("there is no list " + std::to_string(list));
+        for (int64_t first = lists.list_ptr[list]; first < lists.list_ptr[list + 1]; first += 16) {
+          dense.dot_block(queries.row(q), 1, lists.blocks + first * d, d, found);
+          for (int64_t i = 0; i < 16; ++i)
+            if (lists.row_of[first + i] >= 0) best.offer(found[i], lists.row_of[first + i]);
+        }
+      }
+      best.write(ids + q * k, products + q * k);
+    }
+  };
+  return parallel_blocks(queries.n_rows, kVotesPerTask, n_threads, search, poll);
+}
+
+bool sum_votes(const MatrixView<const int32_t>& neighbors, const MatrixView<const float>& weights,
+               const CsrView& labels, int64_t k, int n_threads, int32_t* ids, float* scores, const Poll& poll) {
+  struct Scratch {
+    std::vector<double> votes;   // (L), zero between queries
+    std::vector<uint8_t> named;  // (L), zero between queries
+    std::vector<Scored> items;   // labels that a neighbour has
+  };
+  const int64_t n_tasks = (neighbors.n_rows + kVotesPerTask - 1) / kVotesPerTask;
+  std::vector<Scratch> scratch(std::max<int64_t>(1, std::min<int64_t>(n_threads, n_tasks)));
+  auto count = [&](int64_t begin, int64_t end, int worker) {
+    auto& [votes, named, items] = scratch[worker];
+    votes.resize(labels.n_cols);
+    named.resize(labels.n_cols);
+    for (int64_t q = begin; q < end; ++q) {
+      items.clear();
+      for (int64_t j = 0; j < neighbors.n_cols; ++j) {
+        const int32_t row = neighbors.row(q)[j];
+        if (row < 0) break;
+        if (row >= labels.n_rows) throw std::out_of_range("row " + std::to_string(row) + " has no labels");
+        for (int64_t p = labels.begin(row); p < labels.end(row); ++p) {
+          const int32_t label = labels.indices[p];
+          if (!named[label]) items.push_back({0, label});
+          named[label] = 1;
+          votes[label] += static_cast<double>(weights.row(q)[j]) * labels.values[p];
+        }
+      }
+      for (Scored& item : items) {
+        item.score = static_cast<float>(votes[item.id]);
+        if (!(item.score == item.score)) item.score = -kInf;  // NaN would break the sort
+        votes[item.id] = 0;
+        named[item.id] = 0;
+      }
+      const int64_t kept = keep_topk(items.data(), static_cast<int64_t>(items.size()), k);
+      write_topk(items.data(), kept, k, ids + q * k, scores + q * k);
+    }
+  };
+  return parallel_blocks(neighbors.n_rows, kVotesPerTask, n_threads, count, poll);
+}
+
+}  // namespace lt

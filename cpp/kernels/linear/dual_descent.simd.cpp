@@ -1,0 +1,241 @@
+// Dual coordinate descent for 16 labels at once (Hsieh et al. 2008, in lanes).
+//
+//   min_w 1/2 |w|^2 + sum_i C_i max(0, 1 - y_i w.x_i)^2      (squared hinge; the hinge has the power 1)
+//
+// Dual variables a_i in [0, U_i] with w = sum_i a_i y_i x_i. One step on row i, in every lane:
+//
+//   G = y_i w.x_i - 1 + a_i D_i,   a_i <- clip(a_i - G / (|x_i|^2 + D_i), 0, U_i)
+//
+// with D = 1 / 2C, U = inf for the squared hinge and D = 0, U = C for the hinge.
+//
+// Where the time goes, and what is done about it: after the first pass most rows are negatives that every lane already
+// classifies with room to spare (a_i = 0, G > 0). They are put to sleep at once, not only when G exceeds the largest
+// gradient of the last pass as in LIBLINEAR: with 16 lanes that bound is rarely met. When the awake rows have
+// converged, every row is woken for one full pass, and only a full pass that meets the tolerance ends the descent. So
+// sleeping costs no accuracy. For the same reason the descent can begin with a few rows: those that are positive in
+// some lane and a sample of the others, a sixteenth of many. Lanes whose projected gradient is below a tenth of the
+// tolerance are left alone: such steps are most of all steps, and none of them decides whether the tolerance is met.
+//
+// A feature of a single row has the weight a_i y_i x_if, at any time: it adds a_i x_if^2 to G, and its line of weights
+// need not be touched until the end. Nearly half the features of a cluster are such (rows.single_sq).
+#include <limits>
+
+#include "kernels/linear/lane_problem.h"
+#include "kernels/linear/lane_rows.h"
+
+namespace lt::LT_ISA {
+
+namespace {
+
+struct Rng {  // xorshift64
+  uint64_t state;
+  uint32_t below(uint32_t n) {
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return static_cast<uint32_t>(((state >> 32) * n) >> 32);
+  }
+};
+
+constexpr int64_t kRowsPerLook = 256;  // at the flag that stops it
+constexpr int32_t kFewPasses = 10;     // where so few are allowed all are full: a descent cut short has seen every row
+
+// Every so many rows are in the sample that descent begins with: 256 rows at least.
+int64_t sample_step(int64_t n_rows) { return n_rows < 512 ? 1 : n_rows < 4096 ? n_rows / 256 : 16; }
+
+struct Scratch {
+  float* alpha;    // (n_rows, 16)
+  int32_t* order;  // (n_rows)
+};
+
+int64_t round_up(int64_t bytes) { return (bytes + 63) / 64 * 64; }
+
+int64_t dual_scratch(const LaneRows& rows) { return round_up(rows.n_rows * kLanes * 4) + round_up(rows.n_rows * 4); }
+
+// Dual variables of the rows that `weights` were trained on: at the optimum they follow from the margins, a = 2 C
+// max(0, 1 - y w.x) for the squared hinge, C or 0 for the hinge. What a row that has become positive did as a negative
+// is taken back.
+void recall(const LaneRows& rows, const LaneTargets& targets, const SolverParams& params, float* weights,
+            float* alpha) {
+  const bool squared = params.loss == Loss::squared_hinge;
+  const f32x16 zero = {}, one = splat(1);
+  float* bias_weights = weights + rows.n_features * int64_t{kLanes};
+  for (int64_t i = 0; i < rows.n_rows; ++i) {
+    if (!targets.known[i]) continue;
+    RowTarget target = row_target(targets, i);
+    if (targets.slot[i] >= 0) {
+      const i32x16 was_negative = load(targets.flipped + targets.slot[i] * int64_t{kLanes}) != 0.0f;
+      const f32x16 cost = load(targets.negative_cost);
+      target.sign = select(was_negative, splat(-1), target.sign);
+      target.cost = select(was_negative, targets.row_weight ? cost * targets.row_weight[i] : cost, target.cost);
+    }
+    const f32x16 z = dot<kLanes>(rows, i, weights, load(bias_weights) * params.bias);
+    const f32x16 slack = one - target.sign * z;
+    const f32x16 found = squared ? 2.0f * target.cost * slack : target.cost;
+    store(alpha + i * kLanes, select(slack > 0.0f, found, zero));
+  }
+  for (int64_t i = 0; i < rows.n_rows; ++i) {
+    if (!targets.known[i] || targets.slot[i] < 0) continue;
+    const i32x16 was_negative = load(targets.flipped + targets.slot[i] * int64_t{kLanes}) != 0.0f;
+    const f32x16 a = load(alpha + i * kLanes);
+    const f32x16 back = select(was_negative, a, zero);
+    if (!any(back != 0.0f)) continue;
+    store(alpha + i * kLanes, a - back);
+    axpy<kLanes>(rows, i, back, weights);
+    store(bias_weights, load(bias_weights) + back * params.bias);
+  }
+}
+
+// w = sum_i a_i y_i x_i for the features of a single row.
+void weigh_singles(const LaneRows& rows, const LaneTargets& targets, const float* alpha, float* weights) {
+  for (int64_t i = 0; i < rows.n_rows; ++i) {
+    if (rows.shared_ends[i] == rows.indptr[i + 1]) continue;
+    const f32x16 step = load(alpha + i * kLanes) * row_target(targets, i).sign;
+    if (!any(step != 0.0f)) continue;
+    for (int64_t p = rows.shared_ends[i]; p < rows.indptr[i + 1]; ++p)
+      store(weights + rows.indices[p] * int64_t{kLanes}, step * rows.values[p]);
+  }
+}
+
+void solve_dual(const LaneRows& all_rows, const LaneTargets& targets, const SolverParams& params, uint64_t seed,
+                float* weights, void* memory, LaneStatus* status) {
+  LaneRows rows = all_rows;
+  if (rows.shared_ends) rows.ends = rows.shared_ends;
+  const float inf = std::numeric_limits<float>::infinity();
+  const int64_t n = rows.n_rows;
+  Scratch scratch;
+  scratch.alpha = static_cast<float*>(memory);
+  scratch.order = reinterpret_cast<int32_t*>(static_cast<char*>(memory) + round_up(n * kLanes * 4));
+  for (int64_t i = 0; i < n * kLanes; ++i) scratch.alpha[i] = 0;
+  for (int64_t i = 0; i < n; ++i) scratch.order[i] = static_cast<int32_t>(i);
+
+  const bool squared = params.loss == Loss::squared_hinge;
+  const f32x16 zero = {}, one = splat(1), tolerance = splat(params.tolerance);
+  const f32x16 negligible = splat(0.1f * params.tolerance);
+  const f32x16 plain_sign = splat(-1), plain_cost = load(targets.negative_cost);
+  // A row of weight zero gets an enormous diagonal: its dual variable, and with it its influence, stays at nothing.
+  auto diagonal_of = [&](const f32x16& cost) { return squared ? min(0.5f / cost, splat(1e30f)) : zero; };
+  const f32x16 plain_diagonal = diagonal_of(plain_cost);
+  LaneArray<int32_t> beyond;
+  for (int lane = 0; lane < kLanes; ++lane) {
+    beyond[lane] = lane < targets.n_lanes ? 0 : -1;
+    status->iterations[lane] = 0;
+    status->violation[lane] = 0;
+    status->converged[lane] = lane >= targets.n_lanes;
+  }
+  const i32x16 absent = load(beyond);  // lanes after the last label of the block
+  float* bias_weights = weights + rows.n_features * int64_t{kLanes};
+  const float bias = params.bias;
+  if (targets.known) recall(rows, targets, params, weights, scratch.alpha);
+
+  int32_t* order = scratch.order;
+  Rng rng{seed * 0x9E3779B97F4A7C15ull | 1};
+  i32x16 frozen = absent;
+  const int64_t sampled = params.max_iter < kFewPasses ? 1 : sample_step(n);
+  int64_t n_awake = 0;
+  for (int64_t i = 0; i < n; ++i)
+    if (targets.slot[i] >= 0 || i % sampled == 0) order[n_awake++] = static_cast<int32_t>(i);
+  for (int32_t pass = 0; pass < params.max_iter; ++pass) {
+    const bool full = n_awake == n;
+    // The first pass and full ones read the rows as they lie in memory; in the others they are shuffled.
+    for (int64_t s = 0; !full && pass > 0 && s + 1 < n_awake; ++s) {
+      const int64_t t = s + rng.below(static_cast<uint32_t>(n_awake - s));
+      const int32_t swapped = order[s];
+      order[s] = order[t];
+      order[t] = swapped;
+    }
+    int64_t n_kept = 0;
+    f32x16 largest = splat(-inf), smallest = splat(inf);
+    for (int64_t s = 0; s < n_awake; ++s) {
+      const int64_t i = order[s];
+      if (s % kRowsPerLook == 0 && params.stopped()) return;
+      if (s + 4 < n_awake) {
+        prefetch_row(rows, order[s + 4]);
+        __builtin_prefetch(scratch.alpha + order[s + 4] * int64_t{kLanes}, 1);
+      }
+      if (s + 1 < n_awake) prefetch_table<kLanes>(rows, order[s + 1], weights);
+      const f32x16 z = dot<kLanes>(rows, i, weights, load(bias_weights) * bias);
+      const f32x16 a = load(scratch.alpha + i * kLanes);
+      f32x16 sign = plain_sign, cost = plain_cost, diagonal = plain_diagonal;
+      const int32_t slot = targets.slot[i];
+      if (slot >= 0) {
+        sign = load(targets.sign + slot * int64_t{kLanes});
+        cost = load(targets.cost + slot * int64_t{kLanes});
+        diagonal = diagonal_of(cost);
+      } else if (targets.row_weight) {
+        cost = cost * targets.row_weight[i];
+        diagonal = diagonal_of(cost);
+      }
+      const f32x16 upper = squared ? splat(inf) : cost;
+      const f32x16 own = rows.shared_ends ? diagonal + rows.single_sq[i] : diagonal;
+      const f32x16 gradient = sign * z - one + a * own;
+      const i32x16 at_zero = a <= 0.0f, at_upper = a >= upper;
+      const i32x16 idle = (at_zero & (gradient > -negligible)) | (at_upper & (gradient < negligible)) | frozen;
+      if (all(idle)) continue;
+      order[n_kept++] = static_cast<int32_t>(i);
+      f32x16 projected = select(idle, zero, gradient);
+      largest = max(largest, projected);
+      smallest = min(smallest, projected);
+      projected = select((projected > negligible) | (projected < -negligible), projected, zero);
+      const f32x16 moved = min(max(a - projected / (rows.sq_norms[i] + bias * bias + diagonal), zero), upper);
+      const f32x16 step = (moved - a) * sign;
+      if (any(step != 0.0f)) {
+        store(scratch.alpha + i * kLanes, moved);
+        axpy<kLanes>(rows, i, step, weights);
+        store(bias_weights, load(bias_weights) + step * bias);
+      }
+    }
+    n_awake = n_kept;
+    const f32x16 violation = select(largest > smallest, largest - smallest, zero);
+    const i32x16 settled = (violation <= tolerance) | frozen;
+    LaneArray<int32_t> asleep;
+    store(asleep.at, frozen);
+    const LaneArray<float> spread = lanes_of(violation);
+    for (int lane = 0; lane < targets.n_lanes; ++lane) {
+      if (!asleep[lane]) {
+        status->iterations[lane] = pass + 1;
+        status->violation[lane] = spread[lane];
+      }
+    }
+    if (!all(settled)) {
+      if (!full) frozen = settled;
+      continue;
+    }
+    if (full) {
+      for (int lane = 0; lane < targets.n_lanes; ++lane) status->converged[lane] = true;
+      break;
+    }
+    for (int64_t i = 0; i < n; ++i) order[i] = static_cast<int32_t>(i);
+    n_awake = n;
+    frozen = absent;
+  }
+  if (rows.shared_ends) weigh_singles(rows, targets, scratch.alpha, weights);
+}
+
+void harvest(float* weights, int64_t n_rows, int n_lanes, const float* cutoff, void* context,
+             void (*keep)(void* context, int64_t f, int lane, float w)) {
+  const f32x16 zero = {}, limit = load(cutoff);
+  for (int64_t f = 0; f < n_rows; ++f) {
+    const f32x16 w = load(weights + f * kLanes);
+    const i32x16 used = w != 0.0f;
+    if (!any(used)) continue;
+    const uint32_t kept = bits(used & ((w >= limit) | (w <= -limit)));
+    for (int lane = 0; kept >> lane && lane < n_lanes; ++lane)
+      if (kept >> lane & 1) keep(context, f, lane, weights[f * kLanes + lane]);
+    store(weights + f * kLanes, zero);
+  }
+}
+
+}  // namespace
+
+// Defined in newton.simd.cpp and lane_objective.simd.cpp.
+int64_t newton_scratch(const LaneRows& rows);
+void solve_newton(const LaneRows& rows, const LaneTargets& targets, const SolverParams& params, float* weights,
+                  void* scratch, LaneStatus* status);
+void lane_objective(const LaneRows& rows, const LaneTargets& targets, const SolverParams& params, const float* weights,
+                    const float* cutoff, double* objective);
+
+extern const LaneKernels lane_kernels;
+const LaneKernels lane_kernels = {dual_scratch, solve_dual, newton_scratch, solve_newton, lane_objective, harvest};
+
+}  // namespace lt::LT_ISA

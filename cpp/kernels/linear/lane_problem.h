@@ -1,0 +1,103 @@
+// Sixteen binary problems over the same rows, and the two solvers for them.
+//
+// Memory layout: weights are feature-major with the 16 labels of a block side by side,
+//
+//     weights[f * 16 + lane]      f = 0 .. n_features - 1, then one more row of 16 for the bias
+//
+// so that one non-zero of x costs one 64-byte load and one fused multiply-add for 16 labels. Features are renamed
+// within a node in order of falling frequency: the few frequent ones, most of the non-zeros, stay in the near caches.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/base/dispatch.h"
+#include "kernels/base/stop_flag.h"
+
+namespace lt {
+
+constexpr int kBlockLabels = 16;  // solved side by side
+
+enum class Loss : int32_t { squared_hinge = 0, hinge = 1, logistic = 2, huber_hinge = 3 };
+
+// Where the primal solver starts. It ends at the same place from anywhere; from the mean-separating point it gets there
+// soonest.
+enum class Start : int32_t { zero = 0, mean_separating = 1, negative_bias = 2, negative_mean = 3 };
+
+// Rows of one node, features renamed.
+struct LaneRows {
+  int64_t n_rows = 0;
+  int64_t n_features = 0;
+  const int64_t* indptr = nullptr;   // (n_rows + 1)
+  const int64_t* ends = nullptr;     // (n_rows): where the entries of a row end, indptr + 1 or before
+  const int32_t* indices = nullptr;  // (nnz)
+  const float* values = nullptr;     // (nnz)
+  const float* sq_norms = nullptr;   // (n_rows), without the bias
+  // Dual only, or null: where the entries end that belong to features of several rows; and the sum of squares of those
+  // after them (n_rows), whose features no other row has.
+  const int64_t* shared_ends = nullptr;
+  const float* single_sq = nullptr;
+  // Primal only.
+  const float* mean = nullptr;          // (n_features): mean of the rows
+  const float* weighted_sum = nullptr;  // (n_features): sum of the rows, each times its row_weight
+};
+
+// What up to 16 labels want of those rows. A row without a slot is a negative of every lane.
+struct LaneTargets {
+  int n_lanes = 0;
+  const int32_t* slot = nullptr;  // (n_rows): position in the two tables below, or -1
+  const float* sign = nullptr;    // (n_slots, 16): +1 or -1; for the logistic loss anything from -1 (soft targets)
+  const float* cost = nullptr;    // (n_slots, 16): weight of this row in the loss of this label
+  const float* negative_cost = nullptr;  // (16), 64-byte aligned: weight of the rows without a slot ...
+  const float* row_weight = nullptr;     // (n_rows) or null: ... times this
+  // For weights that were trained before, on some of these rows: which rows (n_rows), and where in the tables the sign
+  // was -1 then (n_slots, 16; 1 there, else 0). Null: on none of them. Dual solver only.
+  const uint8_t* known = nullptr;
+  const float* flipped = nullptr;
+};
+
+struct SolverParams {
+  Loss loss = Loss::squared_hinge;
+  // Dual: largest minus smallest projected gradient. Primal: the gradient may be this times max(1, min(positives,
+  // negatives)) / rows of the gradient at zero; 0.01 is customary.
+  float tolerance = 0.1f;
+  int32_t max_iter = 100;                // dual: passes; primal: Newton steps
+  float bias = 1.0f;                     // value of the constant feature; 0 for none
+  bool regularize_bias = true;           // primal only: the dual always does
+  float l2 = 1.0f;                       // primal only: the dual has 1
+  float l1 = 0.0f;                       // primal only: weight of the smoothed absolute value
+  float smoothing = 0.1f;                // primal only: width of the Huber zones (hinge, L1)
+  Start start = Start::mean_separating;  // primal only
+  const StopFlag* stop = nullptr;        // once it is set a solver returns soon, with whatever weights it has
+
+  bool stopped() const { return stop && stop->asked(); }
+};
+
+// Result per lane, as data.
+struct LaneStatus {
+  int32_t iterations[16];
+  float violation[16];  // last value of the stopping quantity
+  bool converged[16];
+};
+
+struct LaneKernels {
+  // Bytes of scratch a solver needs for these rows.
+  int64_t (*dual_scratch)(const LaneRows& rows);
+  // Dual coordinate descent (squared hinge, hinge). `weights` (n_features + 1, 16), 64-byte aligned, zero at first.
+  void (*solve_dual)(const LaneRows& rows, const LaneTargets& targets, const SolverParams& params, uint64_t seed,
+                     float* weights, void* scratch, LaneStatus* status);
+  int64_t (*newton_scratch)(const LaneRows& rows);
+  // Newton's method (squared hinge, logistic, Huber hinge). `weights` as above; it fills in the starting point itself.
+  void (*solve_newton)(const LaneRows& rows, const LaneTargets& targets, const SolverParams& params, float* weights,
+                       void* scratch, LaneStatus* status);
+  // Objective of every lane with the weights below its cutoff (in absolute value, bias included) taken as 0.
+  void (*objective)(const LaneRows& rows, const LaneTargets& targets, const SolverParams& params, const float* weights,
+                    const float* cutoff, double* objective);
+  // Calls keep(context, f, lane, w) for every weight with |w| >= cutoff[lane], w != 0 and lane < n_lanes, in order of
+  // f, and sets all weights (n_rows, 16) to zero. `cutoff` (16), 64-byte aligned.
+  void (*harvest)(float* weights, int64_t n_rows, int n_lanes, const float* cutoff, void* context,
+                  void (*keep)(void* context, int64_t f, int lane, float w));
+};
+
+LT_DECLARE(LaneKernels, lane_kernels)
+
+}  // namespace lt

@@ -1,0 +1,361 @@
+#include "kernels/linear/level_training.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "kernels/base/counter_random.h"
+#include "kernels/base/numa.h"
+#include "kernels/linear/node_rows.h"
+#include "kernels/linear/pruning.h"
+
+namespace lt {
+
+namespace {
+
+struct FreeDeleter {
+  void operator()(void* p) const { std::free(p); }
+};
+
+// Memory aligned for vectors that only ever grows.
+class Arena {
+ public:
+  float* floats(int64_t n) { return static_cast<float*>(bytes(n * 4)); }
+  // Zeros; whoever writes to them puts zeros back.
+  float* zeros(int64_t n) {
+    const int64_t before = size_;
+    float* memory = floats(n);
+    if (size_ != before) std::fill(memory, memory + size_ / 4, 0.0f);
+    return memory;
+  }
+  void* bytes(int64_t n) {
+    if (n > size_) {
+      const size_t wanted = static_cast<size_t>((n + n / 4 + 4095) / 4096 * 4096);
+      memory_.reset(std::aligned_alloc(4096, wanted));
+      if (!memory_) throw std::bad_alloc();
+      size_ = static_cast<int64_t>(wanted);
+    }
+    return memory_.get();
+  }
+
+ private:
+  std::unique_ptr<void, FreeDeleter> memory_;
+  int64_t size_ = 0;
+};
+
+// Surviving weights of one block, by local feature.
+struct BlockWeights {
+  std::vector<int32_t> feature;
+  std::vector<uint8_t> lane;
+  std::vector<float> value;
+};
+
+struct Worker {
+  Arena weights, solver, sign, cost, flipped;
+  std::vector<int32_t> slot;
+  GatherScratch gather;
+};
+
+// A seed per block, whatever thread solves it.
+uint64_t block_seed(uint64_t seed, int64_t child) { return split_mix(seed ^ split_mix(static_cast<uint64_t>(child))); }
+
+// Writes the targets of children [first, first + n_lanes) into the worker's tables.
+LaneTargets block_targets(const LevelData& data, int64_t parent, int64_t first, int n_lanes, const NodeRows& node,
+                          Worker& worker, float* negative_cost) {
+  const int32_t* rows_begin = data.parent_rows + data.parent_ptr[parent];
+  const int32_t* rows_end = data.parent_rows + data.parent_ptr[parent + 1];
+  const int64_t n_rows = rows_end - rows_begin;
+  worker.slot.assign(n_rows, -1);
+  int64_t n_slots = 0;
+  auto local_row = [&](int32_t row) {
+    const int32_t* at = std::lower_bound(rows_begin, rows_end, row);
+    if (at == rows_end || *at != row)
+      throw std::invalid_argument("row " + std::to_string(row) + " is positive for a child of node " +
+                                  std::to_string(parent) + " but not among the rows of that node");
+    return at - rows_begin;
+  };
+  for (int lane = 0; lane < n_lanes; ++lane)
+    for (int64_t p = data.positive_ptr[first + lane]; p < data.positive_ptr[first + lane + 1]; ++p) {
+      int32_t& slot = worker.slot[local_row(data.positive_rows[p])];
+      if (slot < 0) slot = static_cast<int32_t>(n_slots++);
+    }
+  float* sign = worker.sign.floats(n_slots * kBlockLabels);
+  float* cost = worker.cost.floats(n_slots * kBlockLabels);
+  float* flipped = data.known_positive ? worker.flipped.floats(n_slots * kBlockLabels) : nullptr;
+  if (flipped) std::fill(flipped, flipped + n_slots * kBlockLabels, 0.0f);
+  std::fill(negative_cost, negative_cost + kBlockLabels, 1.0f);
+  for (int lane = 0; lane < n_lanes; ++lane) negative_cost[lane] = data.negative_cost[first + lane];
+  for (int64_t i = 0; i < n_rows; ++i) {
+    const int64_t slot = worker.slot[i];
+    if (slot < 0) continue;
+    const float weight = node.row_weight.empty() ? 1.0f : node.row_weight[i];
+    for (int lane = 0; lane < kBlockLabels; ++lane) {
+      sign[slot * kBlockLabels + lane] = -1;
+      cost[slot * kBlockLabels + lane] = negative_cost[lane] * weight;
+    }
+  }
+  for (int lane = 0; lane < n_lanes; ++lane)
+    for (int64_t p = data.positive_ptr[first + lane]; p < data.positive_ptr[first + lane + 1]; ++p) {
+      const int64_t slot = worker.slot[local_row(data.positive_rows[p])];
+      sign[slot * kBlockLabels + lane] = data.positive_sign ? data.positive_sign[p] : 1.0f;
+      cost[slot * kBlockLabels + lane] = data.positive_cost[p];
+      if (flipped) flipped[slot * kBlockLabels + lane] = data.known_positive[p] ? 0.0f : 1.0f;
+    }
+  return {n_lanes,
+          worker.slot.data(),
+          sign,
+          cost,
+          negative_cost,
+          node.row_weight.empty() ? nullptr : node.row_weight.data(),
+          data.known_row ? node.known.data() : nullptr,
+          flipped};
+}
+
+// Adds `factor` times the starting point of the block to its weights. Features that none of the rows has do not matter.
+void add_start(const LevelData& data, const LevelParams& params, int64_t first, int n_lanes, const NodeRows& node,
+               float factor, float* weights) {
+  std::vector<std::pair<int32_t, int32_t>> local(node.original.size());
+  for (size_t f = 0; f < local.size(); ++f) local[f] = {node.original[f], static_cast<int32_t>(f)};
+  std::sort(local.begin(), local.end());
+  for (int lane = 0; lane < n_lanes; ++lane) {
+    auto at = local.begin();
+    for (int64_t p = data.start->begin(first + lane); p < data.start->end(first + lane); ++p) {
+      const int32_t feature = data.start->indices[p];
+      at = std::lower_bound(at, local.end(), std::pair<int32_t, int32_t>{feature, 0});
+      if (at == local.end()) break;
+      if (at->first == feature) weights[at->second * int64_t{kBlockLabels} + lane] += factor * data.start->values[p];
+    }
+    if (params.solver.bias != 0)
+      weights[local.size() * kBlockLabels + lane] += factor * data.start_bias[first + lane] / params.solver.bias;
+  }
+}
+
+void solve_block(const LevelData& data, const LevelParams& params, int64_t parent, int64_t first, int n_lanes,
+                 const NodeRows& node, Worker& worker, BlockWeights& out, float* bias, LaneStatus& status) {
+  alignas(64) float negative_cost[kBlockLabels];
+  const LaneRows rows = node.view();
+  const LaneTargets targets = block_targets(data, parent, first, n_lanes, node, worker, negative_cost);
+  float* weights = worker.weights.zeros((rows.n_features + 1) * kBlockLabels);
+  const LaneKernels& kernels = LT_DISPATCH(lane_kernels);
+  if (data.start) add_start(data, params, first, n_lanes, node, 1.0f, weights);
+  if (params.dual) {
+    void* scratch = worker.solver.bytes(kernels.dual_scratch(rows));
+    kernels.solve_dual(rows, targets, params.solver, block_seed(params.seed, params.first_child + first), weights,
+                       scratch, &status);
+  } else {
+    void* scratch = worker.solver.bytes(kernels.newton_scratch(rows));
+    kernels.solve_newton(rows, targets, params.solver, weights, scratch, &status);
+  }
+
+  if (data.start) add_start(data, params, first, n_lanes, node, -1.0f, weights);
+  alignas(64) float cutoff[kBlockLabels];
+  std::fill(cutoff, cutoff + kBlockLabels, params.threshold);
+  if (params.prune_budget >= 0) cutoffs_by_budget(rows, targets, params.solver, weights, params.prune_budget, cutoff);
+  const float* bias_weights = weights + rows.n_features * kBlockLabels;
+  for (int lane = 0; lane < n_lanes; ++lane)
+    bias[first + lane] = std::fabs(bias_weights[lane]) >= cutoff[lane] ? bias_weights[lane] * params.solver.bias : 0;
+  struct Context {
+    BlockWeights& out;
+    int64_t bias_row;
+  } context{out, rows.n_features};
+  kernels.harvest(weights, rows.n_features + 1, n_lanes, cutoff, &context,
+                  [](void* context, int64_t f, int lane, float w) {
+                    auto& [out, bias_row] = *static_cast<Context*>(context);
+                    if (f == bias_row) return;
+                    out.feature.push_back(static_cast<int32_t>(f));
+                    out.lane.push_back(static_cast<uint8_t>(lane));
+                    out.value.push_back(w);
+                  });
+}
+
+// Merges the blocks of one chunk: features by original id, children ascending within a feature.
+void build_chunk(const NodeRows& node, std::vector<BlockWeights>::iterator blocks, int64_t n_blocks, int64_t n_children,
+                 int64_t most_entries, Chunk& chunk) {
+  int64_t n_entries = 0;
+  for (int64_t b = 0; b < n_blocks; ++b) n_entries += static_cast<int64_t>(blocks[b].feature.size());
+  check_entries(n_entries, n_children, most_entries);
+  std::vector<uint32_t> count(node.original.size(), 0);
+  for (int64_t b = 0; b < n_blocks; ++b)
+    for (int32_t f : blocks[b].feature) ++count[f];
+  std::vector<int32_t> used;
+  for (size_t f = 0; f < count.size(); ++f)
+    if (count[f]) used.push_back(static_cast<int32_t>(f));
+  std::sort(used.begin(), used.end(), [&](int32_t a, int32_t b) { return node.original[a] < node.original[b]; });
+  chunk.features.reserve(used.size());
+  chunk.entry_ptr.reserve(used.size() + 1);
+  std::vector<uint32_t>& next = count;  // from here on: where the next entry of a feature goes
+  uint32_t total = 0;
+  for (int32_t f : used) {
+    chunk.features.push_back(node.original[f]);
+    chunk.entry_ptr.push_back(total);
+    const uint32_t n = count[f];
+    next[f] = total;
+    total += n;
+  }
+  chunk.entry_ptr.push_back(total);
+  chunk.child.resize(total);
+  chunk.value.resize(total);
+  for (int64_t b = 0; b < n_blocks; ++b) {
+    BlockWeights& block = blocks[b];
+    for (size_t e = 0; e < block.feature.size(); ++e) {
+      const uint32_t at = next[block.feature[e]]++;
+      chunk.child[at] = static_cast<uint16_t>(b * kBlockLabels + block.lane[e]);
+      chunk.value[at] = block.value[e];
+    }
+    block = BlockWeights();
+  }
+}
+
+struct Block {
+  int64_t parent, first;
+  int n_lanes;
+};
+
+// Lists of row numbers, one after the other.
+void check_lists(const int64_t* offsets, int64_t n_lists, const int32_t* rows, int64_t n_rows, const char* what) {
+  for (int64_t list = 0; list < n_lists; ++list)
+    if (!ascends(rows + offsets[list], offsets[list + 1] - offsets[list], n_rows))
+      throw std::invalid_argument(std::string(what) + " " + std::to_string(list) +
+                                  " must ascend without repetition from 0 on, below " + std::to_string(n_rows));
+}
+
+}  // namespace
+
+void check_level(const LevelData& data, int64_t n_parent_rows, int64_t n_positives) {
+  check_offsets(data.parent_ptr, data.n_parents, n_parent_rows, "offsets of parents' rows");
+  check_offsets(data.child_ptr, data.n_parents, data.child_ptr[data.n_parents], "offsets of parents' children");
+  const int64_t n_children = data.child_ptr[data.n_parents];
+  check_offsets(data.positive_ptr, n_children, n_positives, "offsets of children's positives");
+  check_lists(data.parent_ptr, data.n_parents, data.parent_rows, data.X.n_rows, "rows of parent");
+  check_lists(data.positive_ptr, n_children, data.positive_rows, data.X.n_rows, "positives of child");
+}
+
+int64_t worker_bytes(int64_t n_rows, int64_t nnz, int64_t n_cols, bool dual) {
+  const LaneKernels& kernels = LT_DISPATCH(lane_kernels);
+  LaneRows rows;
+  rows.n_rows = n_rows;
+  rows.n_features = std::min(nnz, n_cols);
+  const int64_t line = kBlockLabels * 4;
+  const int64_t solver = dual ? kernels.dual_scratch(rows) : kernels.newton_scratch(rows);
+  const int64_t targets = n_rows * (2 * line + 4);           // if every row is positive for some label
+  const int64_t gather = n_cols * 8 + rows.n_features * 16;  // the entries themselves belong to the batch
+  return solver + targets + gather + (rows.n_features + 1) * line;
+}
+
+bool train_level(const LevelData& data, const LevelParams& params, int n_threads, ChunkLayer& layer,
+                 LevelReport& report, const Poll& poll) {
+  std::vector<int64_t> parent_nnz(data.n_parents, 0);
+  int64_t largest = 1;
+  for (int64_t parent = 0; parent < data.n_parents; ++parent) {
+    for (int64_t r = data.parent_ptr[parent]; r < data.parent_ptr[parent + 1]; ++r)
+      parent_nnz[parent] += data.X.row_nnz(data.parent_rows[r]);
+    largest = std::max(largest, worker_bytes(data.parent_ptr[parent + 1] - data.parent_ptr[parent], parent_nnz[parent],
+                                             data.X.n_cols, params.dual));
+  }
+  n_threads = static_cast<int>(std::clamp<int64_t>(params.scratch_bytes / largest, 1, std::max(n_threads, 1)));
+  report.threads = n_threads;
+  plan_chunks(data.n_parents, data.child_ptr, layer);
+  const int64_t n_children = data.child_ptr[data.n_parents];
+  const int64_t n_chunks = static_cast<int64_t>(layer.chunk_children.size()) - 1;
+  layer.bias.assign(n_children, 0.0f);
+  std::vector<Chunk> chunks(n_chunks);
+  std::vector<Worker> workers(n_threads);
+  std::atomic<int64_t> unconverged{0}, iterations{0}, copies{0};
+  int64_t children_done = 0;
+  const NumaNodes numa = numa_nodes(n_threads);
+  const WorkerStart pin = numa.size() > 1 ? WorkerStart([&](int worker) { numa.pin(worker); }) : WorkerStart();
+  const int64_t batch_bytes = params.batch_bytes / numa.size();  // what copies leave
+  Team team(n_threads, pin);
+  LevelParams own = params;
+  own.solver.stop = &team.stop();
+
+  for (int64_t batch_begin = 0; batch_begin < data.n_parents;) {
+    int64_t batch_end = batch_begin, bytes = 0;
+    while (batch_end < data.n_parents) {
+      const int64_t node_bytes =
+          gathered_bytes(data.parent_ptr[batch_end + 1] - data.parent_ptr[batch_end], parent_nnz[batch_end]);
+      if (batch_end > batch_begin && bytes + node_bytes > batch_bytes) break;
+      bytes += node_bytes;
+      ++batch_end;
+    }
+
+    // A parent whose rows are more than a batch is alone in it, and is not copied either.
+    const bool large = bytes > batch_bytes;
+    char* room = large && bytes <= params.room_bytes ? params.room : nullptr;
+    Batch batch(numa, batch_end - batch_begin, !large);
+    if (!team.run(
+            batch_end - batch_begin,
+            [&](int64_t t, int worker) {
+              NodeRows& node = batch.gathered_by(worker, t);
+              gather_rows(data, batch_begin + t, room, workers[worker].gather, node);
+              if (!params.dual)
+                sum_rows(node);
+              else if (!data.start)  // a start has weights of its own for features of a single row
+                split_rows(node);
+            },
+            poll, true))
+      return false;
+
+    std::vector<Block> blocks;
+    const int64_t first_chunk = layer.parent_chunks[batch_begin], last_chunk = layer.parent_chunks[batch_end];
+    std::vector<int64_t> chunk_blocks(1, 0), chunk_parent;
+    for (int64_t parent = batch_begin; parent < batch_end; ++parent)
+      for (int64_t c = layer.parent_chunks[parent]; c < layer.parent_chunks[parent + 1]; ++c) {
+        for (int64_t first = layer.chunk_children[c]; first < layer.chunk_children[c + 1]; first += kBlockLabels)
+          blocks.push_back(
+              {parent, first, static_cast<int>(std::min<int64_t>(kBlockLabels, layer.chunk_children[c + 1] - first))});
+        chunk_blocks.push_back(static_cast<int64_t>(blocks.size()));
+        chunk_parent.push_back(parent);
+      }
+
+    std::vector<BlockWeights> solved(blocks.size());
+    const Poll level_poll = poll ? Poll([&](int64_t done, int64_t) {
+      return poll(std::min(n_children, children_done + done * kBlockLabels), n_children);
+    })
+                                 : Poll();
+    if (!team.run(
+            static_cast<int64_t>(blocks.size()),
+            [&](int64_t t, int worker) {
+              const Block& block = blocks[t];
+              LaneStatus status;
+              solve_block(data, own, block.parent, block.first, block.n_lanes,
+                          batch.near(worker, block.parent - batch_begin, copies), workers[worker], solved[t],
+                          layer.bias.data(), status);
+              int64_t missed = 0, passes = 0;
+              for (int lane = 0; lane < block.n_lanes; ++lane) {
+                missed += !status.converged[lane];
+                passes += status.iterations[lane];
+              }
+              unconverged += missed;
+              iterations += passes;
+            },
+            level_poll, true))
+      return false;
+
+    if (!team.run(
+            last_chunk - first_chunk,
+            [&](int64_t t, int) {
+              const int64_t c = first_chunk + t;
+              build_chunk(batch.rows(chunk_parent[t] - batch_begin), solved.begin() + chunk_blocks[t],
+                          chunk_blocks[t + 1] - chunk_blocks[t], layer.chunk_children[c + 1] - layer.chunk_children[c],
+                          params.most_entries, chunks[c]);
+            },
+            poll))
+      return false;
+    children_done = data.child_ptr[batch_end];
+    batch_begin = batch_end;
+  }
+  join_chunks(chunks, data.X.n_cols, layer);
+  report.unconverged = unconverged;
+  report.iterations = iterations;
+  report.copies = copies;
+  return true;
+}
+
+}  // namespace lt

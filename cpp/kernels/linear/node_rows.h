@@ -1,0 +1,144 @@
+// The rows that the children of one parent train on, gathered from X, and copies of them for NUMA nodes.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "kernels/base/numa.h"
+#include "kernels/linear/lane_problem.h"
+#include "kernels/linear/level_training.h"
+
+namespace lt {
+
+// The rows of one parent, features renamed by falling frequency within the parent.
+struct NodeRows {
+  std::vector<int64_t> indptr;
+  const int32_t* indices = nullptr;  // of the entries, in `own` or in memory that the caller lent
+  const float* values = nullptr;
+  std::unique_ptr<char[]> own;
+  std::vector<float> sq_norms;
+  std::vector<int64_t> shared_ends;  // empty, or (rows): see LaneRows
+  std::vector<float> single_sq;
+  std::vector<float> row_weight;    // empty, or (rows): what a row weighs as a negative
+  std::vector<uint8_t> known;       // empty, or (rows)
+  std::vector<float> mean;          // primal only, (n_features): mean of the rows
+  std::vector<float> weighted_sum;  // primal only, (n_features): sum of the rows times their weight
+  std::vector<int32_t> original;    // (n_features): feature id of each local feature
+  int64_t n_shared = 0;             // features of more than one row: the first ones
+
+  int64_t nnz() const { return indptr.back(); }
+  static int64_t entry_bytes(int64_t nnz) { return nnz * static_cast<int64_t>(sizeof(int32_t) + sizeof(float)); }
+
+  // Puts the entries into `room` (null: memory of its own) and returns where they may be written.
+  std::pair<int32_t*, float*> place(int64_t nnz, char* room) {
+    if (!room) {
+      own.reset(new char[entry_bytes(nnz)]);
+      room = own.get();
+    }
+    auto* to_values = reinterpret_cast<float*>(room);
+    auto* to_indices = reinterpret_cast<int32_t*>(to_values + nnz);
+    indices = to_indices;
+    values = to_values;
+    return {to_indices, to_values};
+  }
+
+  // The same rows in memory that the calling thread is the first to touch.
+  NodeRows copy() const {
+    NodeRows out;
+    out.indptr = indptr;
+    const auto [to_indices, to_values] = out.place(nnz(), nullptr);
+    std::copy(indices, indices + nnz(), to_indices);
+    std::copy(values, values + nnz(), to_values);
+    out.sq_norms = sq_norms;
+    out.shared_ends = shared_ends;
+    out.single_sq = single_sq;
+    out.row_weight = row_weight;
+    out.known = known;
+    out.mean = mean;
+    out.weighted_sum = weighted_sum;
+    out.original = original;
+    out.n_shared = n_shared;
+    return out;
+  }
+
+  LaneRows view() const {
+    return {static_cast<int64_t>(sq_norms.size()),
+            static_cast<int64_t>(original.size()),
+            indptr.data(),
+            indptr.data() + 1,
+            indices,
+            values,
+            sq_norms.data(),
+            shared_ends.empty() ? nullptr : shared_ends.data(),
+            single_sq.data(),
+            mean.data(),
+            weighted_sum.data()};
+  }
+};
+
+// Row of a node and value, in a column.
+struct ColumnEntry {
+  int32_t row;
+  float value;
+};
+
+// A worker's arrays, kept between nodes; `count` (one per feature of X) is zero outside gather_rows.
+struct GatherScratch {
+  std::vector<int32_t> count, local;
+  std::vector<uint64_t> keys;
+  std::vector<int64_t> next;
+  std::vector<ColumnEntry> columns;  // by local feature
+};
+
+// Gathers the rows of a parent into `node`, which is empty. `room`: where the entries go and are brought into order, or
+// null for other memory.
+void gather_rows(const LevelData& data, int64_t parent, char* room, GatherScratch& scratch, NodeRows& node);
+
+// What the primal solver wants to know of a node once, not once per block: fills `mean` and `weighted_sum`.
+void sum_rows(NodeRows& node);
+
+// What the dual solver wants to know once: fills `shared_ends` and `single_sq`. Nothing if every feature is shared.
+void split_rows(NodeRows& node);
+
+// The gathered rows of a batch of parents, near every worker: a worker on another NUMA node than the one that gathered
+// a parent's rows makes a copy for its node when it first needs them.
+class Batch {
+ public:
+  Batch(const NumaNodes& numa, int64_t n_parents, bool copy)
+      : numa_(numa), copy_(copy && numa.size() > 1), rows_(n_parents), home_(n_parents, 0) {
+    if (!copy_) return;
+    copies_.resize(n_parents * numa.size());
+    made_ = std::make_unique<std::once_flag[]>(copies_.size());
+  }
+
+  NodeRows& gathered_by(int worker, int64_t parent) {
+    home_[parent] = numa_.of_worker(worker);
+    return rows_[parent];
+  }
+
+  const NodeRows& rows(int64_t parent) const { return rows_[parent]; }
+
+  const NodeRows& near(int worker, int64_t parent, std::atomic<int64_t>& n_copies) {
+    const int node = numa_.of_worker(worker);
+    if (!copy_ || node == home_[parent]) return rows_[parent];
+    const int64_t at = parent * numa_.size() + node;
+    std::call_once(made_[at], [&] {
+      copies_[at] = rows_[parent].copy();
+      ++n_copies;
+    });
+    return copies_[at];
+  }
+
+ private:
+  const NumaNodes& numa_;
+  bool copy_;
+  std::vector<NodeRows> rows_, copies_;  // (n_parents), (n_parents, NUMA nodes)
+  std::vector<int> home_;                // (n_parents): the NUMA node that gathered
+  std::unique_ptr<std::once_flag[]> made_;
+};
+
+}  // namespace lt

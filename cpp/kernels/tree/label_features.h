@@ -1,0 +1,31 @@
+// Label features from positive instances (PIFA): z_l = sum of the rows of X where label l is positive, at unit length.
+//
+// Labels are cut into blocks of a fixed number; a block sums its labels one after the other into one dense scratch row,
+// so memory is the result plus one row per worker. Rows are added in ascending order: same bits for any thread count.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "kernels/base/parallel.h"
+#include "kernels/base/views.h"
+
+namespace lt {
+
+// CSR whose entries are not set to zero before they are written: they may be most of the memory of a run.
+struct OwnedCsr {
+  std::vector<int64_t> indptr;         // (n_rows + 1)
+  std::unique_ptr<int32_t[]> indices;  // (nnz)
+  std::unique_ptr<float[]> values;     // (nnz)
+};
+
+// labels: (L, n), the rows of each label with their weights. max_features > 0 keeps the largest entries in absolute
+// value (ties to the smaller column) before scaling to unit length; 0 keeps all. A label whose sum is zero gets an
+// empty row. Throws std::invalid_argument where a sum overflows. Returns false if poll asked to stop.
+bool sum_positive_rows(const CsrView& X, const CsrView& labels, int64_t max_features, int n_threads, OwnedCsr& out,
+                       const Poll& poll = {});
+bool sum_positive_rows(const MatrixView<const float>& X, const CsrView& labels, int n_threads,
+                       const MatrixView<float>& out, const Poll& poll = {});
+
+}  // namespace lt

@@ -1,0 +1,39 @@
+"""Ctrl-C ends a single long block of labels on any solver, without waiting for its end."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+SCRIPT = """
+import signal, threading
+import numpy as np, scipy.sparse as sp
+import longtail as lt
+
+rng = np.random.default_rng(0)
+X = sp.random(60_000, 500, 0.2, "csr", rng=rng).astype(np.float32)
+Y = sp.csr_matrix((rng.random((60_000, 16)) < 0.3).astype(np.float32))
+threading.Timer(0.5, signal.raise_signal, [signal.SIGINT]).start()
+try:
+    lt.OneVsAll(n_jobs={threads}, C=100.0, {params}).fit(X, Y)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize(
+    "params",
+    [
+        'solver="dual", tolerance=1e-30, max_iter=1_000_000',
+        'solver="newton", loss="logistic", tolerance=1e-30, max_iter=1_000_000, l1=0.01',
+    ],
+)
+def test_one_block(params: str, threads: int) -> None:
+    script = SCRIPT.format(params=params, threads=threads)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60
+    )
+    assert done.stdout == "interrupted\n", done.stderr
