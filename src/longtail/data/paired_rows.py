@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from longtail.data.tokens import Tokens
@@ -14,11 +14,13 @@ __all__ = ["PairedRows"]
 class PairedRows:
     """``tokens`` for an encoder and ``X`` (n, d) for a linear model, row by row of the same text.
 
-    Rows are taken with a slice, an array of row numbers, or a mask, as from a matrix.
+    ``vectorizer``: what made the features, where it is known. Rows are taken with a slice, an array
+    of row numbers, or a mask, as from a matrix.
     """
 
     tokens: Tokens
     X: Any
+    vectorizer: Any = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if len(self.tokens) != self.X.shape[0]:
@@ -35,4 +37,4 @@ class PairedRows:
         return self.X.shape  # type: ignore[no-any-return]
 
     def __getitem__(self, rows: Any) -> PairedRows:
-        return PairedRows(self.tokens[rows], self.X[rows])
+        return PairedRows(self.tokens[rows], self.X[rows], self.vectorizer)

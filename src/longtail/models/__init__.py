@@ -41,6 +41,7 @@ TABLE = {
     "text-network": "longtail.text:TextNetwork",
     "dual-encoder": "longtail.text:DualEncoder",
     "unidec": "longtail.text:UniDEC",
+    "xr-transformer": "longtail.text:XRTransformer",
     "tfidf": "longtail.features:Tfidf",
     "threshold-rule": "longtail.decide:Threshold",
     "top-k-rule": "longtail.decide:TopKRule",

@@ -1,4 +1,4 @@
-"""The training behind ``XRTransformer``: one encoder, fine-tuned down the levels of a label tree."""
+"""The training behind ``XRTransformer``: one encoder, fine-tuned down the levels of a tree."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 import torch
 from torch import nn
 
@@ -58,8 +57,8 @@ def train_levels(
     checkpoint: str | os.PathLike[str] | None,
     fingerprint: dict[str, Any],
 ) -> Fitted:
-    """Fine-tune the encoder on every level in turn. ``linear``: parameters of the linear models that
-    match rows with the nodes of a level, from features and vectors side by side.
+    """Fine-tune the encoder on every level in turn. ``linear``: parameters of the linear models
+    that match rows with the nodes of a level, from features and vectors side by side.
     """
     require_device(plan.device)
     device = torch.device(plan.device)
@@ -102,7 +101,7 @@ def train_levels(
 
 def _vectors(texts: AllTexts, inputs: TokenRows, plan: Plan) -> np.ndarray:
     with torch_threads(plan):
-        return texts.vectors(inputs).cpu().numpy()
+        return np.asarray(texts.vectors(inputs).cpu().numpy())
 
 
 def _first_head(
@@ -120,15 +119,16 @@ def _first_head(
         rng = np.random.default_rng([plan.seed, 3, level.number])
         weights = rng.standard_normal((level.n_nodes, width), np.float32) * np.float32(0.02)
         return weights, np.zeros(level.n_nodes, np.float32)
+    counts = model.count_weights and model._setting("bootstrap_counts")
     solved = XRLinear(
         tree=level.tree(),
         C=100.0,
-        cost_weights="counts" if model.count_weights else None,
+        cost_weights="counts" if counts else None,
         threshold=0.0,
         normalize=False,
         random_state=plan.seed % 2**31,
         n_jobs=model.n_jobs,
-    ).fit(vectors, level.counts if model.count_weights else level.labels(), extra_rows=level.extra_rows(matched))
+    ).fit(vectors, level.labels(), extra_rows=level.extra_rows(matched))
     whole = solved.layers_[-1].to_csr(width).toarray()[solved.tree_.leaf_of_label_]
     return np.ascontiguousarray(whole[:, :-1]), np.ascontiguousarray(whole[:, -1])
 

@@ -12,7 +12,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,7 +20,7 @@ from longtail.data.topk import TopK
 from longtail.deep.batches.shortlist_feed import Shortlists
 from longtail.tree import LabelTree
 
-__all__ = ["Level", "levels_of"]
+__all__ = ["Level", "levels_of", "whole"]
 
 
 @dataclass(frozen=True)
@@ -119,6 +118,13 @@ def levels_of(tree: LabelTree, Y: sp.csr_matrix, most: int) -> list[Level]:
     return out
 
 
+def whole(tree: LabelTree) -> np.ndarray:
+    """Return the parent array of a whole tree, labels first, in their own order."""
+    parents = _parents(tree.child_ptr_, len(tree.child_ptr_) - 1)
+    n = tree.n_labels_
+    return np.concatenate([parents[:n][tree.leaf_of_label_], parents[n:]])
+
+
 def _parents(child_ptr: list[np.ndarray], level: int) -> np.ndarray:
     """Return the parent array of a tree down to a level: its nodes first, then those above."""
     sizes = [len(ptr) - 1 for ptr in child_ptr[: level + 1]]  # nodes above each level
@@ -135,4 +141,6 @@ def _parents(child_ptr: list[np.ndarray], level: int) -> np.ndarray:
 def _ranges(begins: np.ndarray, widths: np.ndarray) -> np.ndarray:
     """Return begin, begin + 1, … of every range, one after the other."""
     ends = np.cumsum(widths)
-    return np.repeat(begins - (ends - widths), widths) + np.arange(int(ends[-1]) if len(ends) else 0)
+    return np.repeat(begins - (ends - widths), widths) + np.arange(
+        int(ends[-1]) if len(ends) else 0
+    )
