@@ -153,13 +153,6 @@ def test_training_goes_on_after_a_level(encoder: Path, rows: Any, tmp_path: Path
         model_of(encoder, steps=31).fit(*rows, checkpoint=tmp_path / "c")
 
 
-def test_an_ensemble_of_encoders(encoder: Path, rows: Any) -> None:
-    members = [model_of(e, steps=12) for e in (encoder, "average")]
-    for rule in ("softmax", "sigmoid", "rank"):
-        fitted = lt.Ensemble.of([m.fit(*rows) for m in members], rule=rule)
-        assert fitted.predict_topk(rows[0][:4], k=3).indices.shape == (4, 3)
-
-
 def test_refusals(rows: Any) -> None:
     texts, Y = rows
     for settings, message in (

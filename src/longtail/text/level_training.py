@@ -83,6 +83,8 @@ def train_levels(
         if level.number <= done:
             continue
         if count:
+            if vectors is None and level.number and model.bootstrap:
+                vectors = _vectors(texts, inputs, plan)
             head = _first_head(model, level, matched, vectors, encoder.width, plan)
             record = _fine_tune(model, encoder, inputs, level, matched, head, count, plan)
             history.append(record)

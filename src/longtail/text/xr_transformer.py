@@ -1,4 +1,4 @@
-"""``XRTransformer``: an encoder fine-tuned down a label tree, and a linear ranker on what it makes."""
+"""``XRTransformer``: an encoder fine-tuned down a label tree, and a linear ranker on top."""
 
 from __future__ import annotations
 
@@ -167,8 +167,8 @@ class XRTransformer(TextRanker):
     Parameters
     ----------
     encoder : as in ``TextNetwork``
-    preset : "eurlex-4k", "wiki10-31k", "amazoncat-13k", "wiki-500k", "amazon-670k", "amazon-3m": the
-        reference settings of a data set, for parameters that are None
+    preset : "eurlex-4k", "wiki10-31k", "amazoncat-13k", "wiki-500k", "amazon-670k", "amazon-3m":
+        the reference settings of a data set, for parameters that are None
     vectorizer : a ``Tfidf``, or None for one with its defaults
     leaf, branching, min_codes : of the tree that the encoder is trained on (``LabelTree``)
     refined_leaf, refined_branching : of the tree of the ranker; ``refine=False`` keeps the first
@@ -181,8 +181,8 @@ class XRTransformer(TextRanker):
         with ``bootstrap_counts``, in the linear solver before it
     resolutions : "all" levels, or "last": the encoder is trained on the last alone
     features : what the ranker sees: "both", "vectors" or "tfidf"
-    positive_cost, negative_cost, cost_weights, threshold, beam : of the ranker (``XRLinear``: C times
-        positive_weight, C times negative_weight, …)
+    positive_cost, negative_cost, cost_weights, threshold, beam : of the ranker (``XRLinear``: C
+        times positive_weight, C times negative_weight, …)
     learning_rate, warmup_steps, batch_size, clip, pooling, max_length, frozen_layers,
         gradient_checkpointing, micro_batch, device, precision, runtime, onnx, random_state,
         n_jobs : as in ``TextNetwork``
@@ -356,8 +356,8 @@ class XRTransformer(TextRanker):
         ranker = XRLinear(
             tree=self._refined() if self.refine else _given(tree), **self._ranker_settings()
         )
-        how = {} if checkpoint is None else {"checkpoint": Path(checkpoint) / "ranker"}
-        ranker.fit(features, Y, **how)
+        folder = None if checkpoint is None else Path(checkpoint) / "ranker"
+        ranker.fit(features, Y, checkpoint=folder)
         self._take_encoder(trained.encoder, tokenizer, X.tokens)
         self.ranker_, self.vectorizer_, self.history_ = ranker, X.vectorizer, trained.history
         self.n_columns_ = int(X.X.shape[1])
