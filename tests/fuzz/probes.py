@@ -266,7 +266,11 @@ def _keywords(function: Callable[..., Any], rng: random.Random) -> dict[str, Any
         p.name: _value(p, rng)
         for p in _parameters(function)
         if p.kind is inspect.Parameter.KEYWORD_ONLY
-        and (p.default is inspect.Parameter.empty or rng.random() < 0.3)
+        and (
+            p.default is inspect.Parameter.empty
+            or p.name in AMOUNTS_OF_WORK  # the usual thousands take seconds
+            or rng.random() < 0.3
+        )
     }
 
 

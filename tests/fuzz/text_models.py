@@ -38,6 +38,10 @@ def text_models(texts: list[str], labels: list[list[str]]) -> dict[str, Callable
         "text-transformer-onnx": lambda path: tag(
             _network(_pretrained(), onnx=True, runtime="onnx")
         ).model_.save(path),
+        "dual-encoder": lambda path: tag(_network("average", kind=lt.DualEncoder)).model_.save(
+            path
+        ),
+        "unidec": lambda path: tag(_network("average", lt.UniDEC)).model_.save(path),
         "tagger-text": lambda path: tag(_network("average", onnx=True)).save(path),
         "tagger-text-mach": lambda path: tag(
             lt.MACH(n_buckets=4, n_repetitions=2, estimator=coded())
@@ -47,8 +51,9 @@ def text_models(texts: list[str], labels: list[list[str]]) -> dict[str, Callable
 
 def import_text_packages() -> None:
     """Import what text models need to answer."""
-    for name in _NEEDED:
-        if find_spec(name) is not None:
+    if all(find_spec(name) is not None for name in _NEEDED):
+        lazy = ("safetensors.torch", "transformers.models.bert.modeling_bert")
+        for name in (*_NEEDED, *lazy):
             importlib.import_module(name)
 
 
@@ -56,10 +61,10 @@ def _tagger(texts: list[str], labels: list[list[str]], model: Any) -> lt.Tagger:
     return lt.Tagger(model=model, calibrate=False).fit(texts, labels)
 
 
-def _network(encoder: Any, **how: Any) -> lt.TextNetwork:
+def _network(encoder: Any, kind: Any = lt.TextNetwork, **how: Any) -> Any:
     """One thread: the probes fork, which the threads of torch do not survive."""
     usual = {"device": "cpu", "n_jobs": 1, "onnx": False, "runtime": "auto", "epochs": 1}
-    return lt.TextNetwork(encoder=encoder, **{**usual, "max_length": 16, **how})
+    return kind(encoder=encoder, **{**usual, "max_length": 16, **how})
 
 
 @functools.cache

@@ -11,7 +11,6 @@ from linear_cases import assert_ranks, make_rows, weights_by_label
 
 import longtail as lt
 from longtail._native import core
-from longtail.linear.one_vs_all import lane_order
 
 TIGHT: dict[str, Any] = {"C": 1.0, "tolerance": 1e-4, "max_iter": 20_000, "threshold": 0.0}
 
@@ -42,26 +41,6 @@ def test_one_level_equals_one_vs_all(loss: str, params: dict[str, Any]) -> None:
     assert clear.mean() > 0.5
     top = tree.predict_topk(X, k=1).indices
     np.testing.assert_array_equal(top[clear], best.indices[clear, :1])
-
-
-def test_lanes_hold_labels_of_like_count_and_place() -> None:
-    """Labels lie in bands of falling count, in the order of a tree within each."""
-    rng = np.random.default_rng(0)
-    group = np.arange(2000) % 2  # labels 0, 2, 4 ... share their rows, and so do 1, 3, 5 ...
-    Y = sp.random(600, 2000, 0.01, "csr", rng=rng, data_rvs=np.ones).astype(np.float32)
-    side = (np.asarray(Y @ group) > np.asarray(Y @ (1 - group))).astype(np.float32)
-    X = sp.csr_matrix(np.c_[side, 1 - side].astype(np.float32))
-    counts = np.bincount(Y.indices, minlength=2000)
-    order = lane_order(X, Y, 64, 1)
-    np.testing.assert_array_equal(np.sort(order), np.arange(2000))
-    band = np.frexp(counts[order])[1]
-    assert (np.diff(band) <= 0).all()
-    np.testing.assert_array_equal(order, lane_order(X, Y, 64, 2))
-    share = (side @ Y)[order] / counts[order].clip(1)
-    like = abs(np.diff(share))[np.diff(band) == 0].mean()
-    assert like < 0.5 * abs(np.diff(rng.permutation(share))).mean()
-    few = lane_order(X, Y[:, :100], 64, 1)
-    assert (np.diff(counts[:100][few]) <= 0).all()
 
 
 def test_rows_without_labels_matter() -> None:

@@ -47,14 +47,14 @@ def network() -> lt.Network:
     return out
 
 
-def text_network() -> lt.TextNetwork:
-    """With given weights, over the words of ``TEXTS``."""
+def over_texts(out: Any) -> Any:
+    """Give a model that reads texts an encoder of the words of ``TEXTS``, with given weights."""
     import torch
 
     from longtail.deep.encoders.average import Average
     from longtail.features.tokenizer import Tokenizer
 
-    out = lt.TextNetwork(encoder="average", device="cpu", runtime="torch", onnx=False)
+    out.set_params(encoder="average", device="cpu", runtime="torch", onnx=False)
     tokenizer = Tokenizer.trained(TEXTS, least=1)
     encoder = Average(tokenizer.size, width=2, dropout=0.5)
     with torch.no_grad():
@@ -63,19 +63,48 @@ def text_network() -> lt.TextNetwork:
         encoder.residual.weight.copy_(torch.tensor([[1.0, -1.0], [2.0, 0.0]]))
         encoder.residual.bias.zero_()
     out._take_encoder(encoder, tokenizer, tokenizer.encode(TEXTS))
+    out.history_ = [{"epoch": 1, "seconds": 0.5, "loss": 1.0, "validation": None}]
+    out.best_epoch_ = 1
+    out.n_features_in_, out.n_labels_ = tokenizer.size, 4
+    return out
+
+
+def text_network() -> lt.TextNetwork:
+    out = over_texts(lt.TextNetwork())
     out._take(
         np.array([[1, 0], [0, 1], [1, 1], [2, -1]], np.float32),
         np.array([0, 1, 0, -2], np.float32),
     )
-    out.history_ = [{"epoch": 1, "seconds": 0.5, "loss": 1.0, "validation": None}]
-    out.best_epoch_, out.loss_ = 1, "sigmoid"
-    out.n_features_in_, out.n_labels_ = tokenizer.size, 4
+    out.loss_ = "sigmoid"
+    return out
+
+
+def dual_encoder(out: Any) -> Any:
+    """With given weights; the last label has had no row."""
+    out = over_texts(out)
+    turned = np.array([[0.5, -0.25], [0.25, 0.5]], np.float32)
+    out.heads_ = {"dual.weight": turned, "dual.bias": np.array([0.125, 0], np.float32)}
+    if out.has_table:
+        out.heads_ |= {"classifier.weight": turned.T.copy(), "classifier.bias": np.zeros(2, "f")}
+        out.heads_["table"] = np.array([[1, 0], [0, 2], [1, -1], [3, 4]], np.float32)
+        out.answer_ = "both"
+    out.label_tokens_ = out.tokenizer_.encode(["fox", "wine", "red", "two foxes"])
+    out.has_rows_ = np.array([True, True, True, False])
+    out._take(np.array([[1, 0], [0.6, 0.8], [-0.8, 0.6], [0, 1]], np.float32))
     return out
 
 
 def queries(model: Ranker) -> Any:
     """What a model is asked: rows of features, or texts."""
     return TEXTS if model.reads_texts else QUERIES
+
+
+def with_torch() -> dict[str, Ranker]:
+    return {
+        "text-network": text_network(),
+        "dual-encoder": dual_encoder(lt.DualEncoder()),
+        "unidec": dual_encoder(lt.UniDEC()),
+    }
 
 
 def models() -> dict[str, Ranker]:
@@ -94,7 +123,7 @@ def models() -> dict[str, Ranker]:
             X, Y
         ),
         "network": network(),
-        **({"text-network": text_network()} if HAS_TORCH else {}),
+        **(with_torch() if HAS_TORCH else {}),
         "ensemble": lt.Ensemble.of([xr_linear, lt.Popularity().fit(X, Y)]),
     }
 

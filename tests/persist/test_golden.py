@@ -16,6 +16,7 @@ from longtail.base import Ranker
 from longtail.persist import load, save
 from longtail.persist.manifest import VERSION
 
+TEXT_MODELS = ("text-network", "dual-encoder", "unidec")
 VERSIONS = sorted(make_golden.FOLDER.glob("v*"))
 CASES = [
     pytest.param(folder, name, id=f"{folder.name}-{name}")
@@ -31,7 +32,7 @@ def test_there_is_one_folder_for_every_version() -> None:
 @pytest.mark.parametrize("mmap", [True, False])
 @pytest.mark.parametrize(("folder", "name"), CASES)
 def test_old_models_answer_as_they_did(folder: Path, name: str, mmap: bool) -> None:
-    if name == "text-network" and not make_golden.HAS_TORCH:
+    if name in TEXT_MODELS and not make_golden.HAS_TORCH:
         pytest.skip("torch is not installed")
     model = lt.load(folder / name, mmap=mmap, verify=True)
     expected = json.loads((folder / "answers.json").read_text())[name]
@@ -53,7 +54,7 @@ def test_every_kind_of_ranker_has_a_golden_file() -> None:
     for tag, home in lt.models.TABLE.items():
         module, _, name = home.partition(":")
         if issubclass(getattr(importlib.import_module(module), name), Ranker):
-            known = tag in golden or (tag == "text-network" and not make_golden.HAS_TORCH)
+            known = tag in golden or (tag in TEXT_MODELS and not make_golden.HAS_TORCH)
             assert known, f"add {name} to make_golden.py and run it"
 
 

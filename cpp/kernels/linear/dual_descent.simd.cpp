@@ -13,8 +13,9 @@
 // gradient of the last pass as in LIBLINEAR: with 16 lanes that bound is rarely met. When the awake rows have
 // converged, every row is woken for one full pass, and only a full pass that meets the tolerance ends the descent. So
 // sleeping costs no accuracy. For the same reason the descent can begin with a few rows: those that are positive in
-// some lane and a sample of the others, a sixteenth of many. Lanes whose projected gradient is below a tenth of the
-// tolerance are left alone: such steps are most of all steps, and none of them decides whether the tolerance is met.
+// some lane and a sample of the others, a sixteenth of many. Lanes whose projected gradient is below a twentieth of
+// the tolerance are left alone: such steps are most of all steps, and none of them decides whether the tolerance is
+// met.
 //
 // A feature of a single row has the weight a_i y_i x_if, at any time: it adds a_i x_if^2 to G, and its line of weights
 // need not be touched until the end. Nearly half the features of a cluster are such (rows.single_sq).
@@ -111,7 +112,7 @@ void solve_dual(const LaneRows& all_rows, const LaneTargets& targets, const Solv
 
   const bool squared = params.loss == Loss::squared_hinge;
   const f32x16 zero = {}, one = splat(1), tolerance = splat(params.tolerance);
-  const f32x16 negligible = splat(0.1f * params.tolerance);
+  const f32x16 negligible = splat(0.05f * params.tolerance);
   const f32x16 plain_sign = splat(-1), plain_cost = load(targets.negative_cost);
   // A row of weight zero gets an enormous diagonal: its dual variable, and with it its influence, stays at nothing.
   auto diagonal_of = [&](const f32x16& cost) { return squared ? min(0.5f / cost, splat(1e30f)) : zero; };
@@ -131,7 +132,7 @@ void solve_dual(const LaneRows& all_rows, const LaneTargets& targets, const Solv
   int32_t* order = scratch.order;
   Rng rng{seed * 0x9E3779B97F4A7C15ull | 1};
   i32x16 frozen = absent;
-  const int64_t sampled = params.max_iter < kFewPasses ? 1 : sample_step(n);
+  const int64_t sampled = params.max_iter < kFewPasses || !params.sample_first ? 1 : sample_step(n);
   int64_t n_awake = 0;
   for (int64_t i = 0; i < n; ++i)
     if (targets.slot[i] >= 0 || i % sampled == 0) order[n_awake++] = static_cast<int32_t>(i);

@@ -146,8 +146,10 @@ void solve_block(const LevelData& data, const LevelParams& params, int64_t paren
   if (data.start) add_start(data, params, first, n_lanes, node, 1.0f, weights);
   if (params.dual) {
     void* scratch = worker.solver.bytes(kernels.dual_scratch(rows));
-    kernels.solve_dual(rows, targets, params.solver, block_seed(params.seed, params.first_child + first), weights,
-                       scratch, &status);
+    SolverParams solver = params.solver;
+    solver.sample_first = rows.n_rows < data.X.n_rows;  // where all rows are seen it costs a little precision
+    kernels.solve_dual(rows, targets, solver, block_seed(params.seed, params.first_child + first), weights, scratch,
+                       &status);
   } else {
     void* scratch = worker.solver.bytes(kernels.newton_scratch(rows));
     kernels.solve_newton(rows, targets, params.solver, weights, scratch, &status);

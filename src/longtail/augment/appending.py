@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail._validation import as_features, as_labels, check_same_rows
+from longtail.augment.co_occurrence import row_of
 from longtail.data.text_rows import TextRows
 from longtail.data.tokens import Tokens
 
@@ -68,12 +69,8 @@ def filled(rows: Any) -> np.ndarray:
         out[short] = [not np.array_equal(row, nothing) for row in rows[short]]
         return out
     if sp.issparse(rows):
-        return np.bincount(_row_of(rows), rows.data != 0, rows.shape[0]) > 0
+        return np.bincount(row_of(rows), rows.data != 0, rows.shape[0]) > 0
     return np.asarray((rows != 0).any(axis=1))
-
-
-def _row_of(matrix: sp.csr_matrix) -> np.ndarray:
-    return np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
 
 
 def _below(X: Any, extra: Any) -> Any:
@@ -85,9 +82,7 @@ def _below(X: Any, extra: Any) -> Any:
     if isinstance(X, Tokens):
         if X.source is not None and extra.source is not None and X.source != extra.source:
             raise ValueError("X and extra_X were made by different tokenizers")
-        offsets = np.concatenate([X.offsets, extra.offsets[1:] + X.offsets[-1]])
-        cut = X.n_truncated + extra.n_truncated
-        return Tokens(offsets, np.concatenate([X.ids, extra.ids]), cut, X.source or extra.source)
+        return X + extra
     if X.shape[1] != extra.shape[1]:
         raise ValueError(f"X has {X.shape[1]} features, but extra_X has {extra.shape[1]}")
     if sp.issparse(X):

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from longtail._validation import as_labels
 from longtail.metrics import filter_truth
 
-__all__ = ["as_ids", "as_share", "co_occurrence", "counted", "with_own"]
+__all__ = ["as_ids", "as_share", "co_occurrence", "counted", "row_of", "with_own"]
 
 _BLOCK = 1 << 22  # entries of a block of the product, before small ones are dropped
 
@@ -67,6 +67,11 @@ def counted(Y: Any, filter_pairs: Any) -> sp.csr_matrix:
     return Y if filter_pairs is None else filter_truth(Y, filter_pairs)
 
 
+def row_of(matrix: sp.csr_matrix) -> np.ndarray:
+    """Return the row of every stored entry."""
+    return np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+
+
 def as_ids(labels: Any, n_labels: int) -> np.ndarray:
     """Return label ids (m,) int64; None stands for all. A mask (L,) will do too.
 
@@ -116,14 +121,14 @@ def _blocks(
     for begin, end in itertools.pairwise(edges):
         ids = chosen[begin:end]
         product = by_label[ids] @ rows
-        row_of = np.repeat(np.arange(end - begin), np.diff(product.indptr))
+        rows_of = row_of(product)
         counts, columns = product.data.astype(np.float64), product.indices
-        share = counts / totals[ids][row_of]
+        share = counts / totals[ids][rows_of]
         if symmetric:
             share = (share + counts / totals[columns]) / 2
-        kept = (share > delta) & (columns != ids[row_of])
-        share, columns, row_of = share[kept], columns[kept], row_of[kept]
-        yield with_own(row_of, columns, np.minimum(share, 1.0), ids, n_labels)
+        kept = (share > delta) & (columns != ids[rows_of])
+        share, columns, rows_of = share[kept], columns[kept], rows_of[kept]
+        yield with_own(rows_of, columns, np.minimum(share, 1.0), ids, n_labels)
 
 
 def _edges(sizes: np.ndarray) -> list[int]:

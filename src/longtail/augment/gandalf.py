@@ -9,7 +9,14 @@ import scipy.sparse as sp
 
 from longtail._validation import as_labels
 from longtail.augment.appending import as_rows, filled
-from longtail.augment.co_occurrence import as_ids, as_share, co_occurrence, counted, with_own
+from longtail.augment.co_occurrence import (
+    as_ids,
+    as_share,
+    co_occurrence,
+    counted,
+    row_of,
+    with_own,
+)
 from longtail.augment.random_walk import random_walk
 
 __all__ = ["GRAPHS", "gandalf"]
@@ -97,18 +104,14 @@ def _targets(
         return _above(random_walk(Y, labels=chosen, random_state=random_state), delta, chosen)
     shares = co_occurrence(Y, delta, symmetric=graph == "symmetric", labels=chosen)
     if graph == "symmetric":
-        others = shares.indices != chosen[_row_of(shares)]  # the own label stays at 1
+        others = shares.indices != chosen[row_of(shares)]  # the own label stays at 1
         shares.data[others] = 1 / (1 + np.exp(-shares.data[others]))
     return shares
 
 
 def _above(targets: sp.csr_matrix, delta: float, own: np.ndarray) -> sp.csr_matrix:
     """Return the targets above delta, and 1 for the own label of each row."""
-    rows = _row_of(targets)
+    rows = row_of(targets)
     kept = (targets.data > delta) & (targets.indices != own[rows])
     columns, values = targets.indices[kept], targets.data[kept]
     return with_own(rows[kept], columns, values, own, targets.shape[1])
-
-
-def _row_of(matrix: sp.csr_matrix) -> np.ndarray:
-    return np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))

@@ -14,7 +14,7 @@ import numpy as np
 
 from longtail._validation import as_k, as_labels
 from longtail.coded.estimators import NETWORKS
-from longtail.data.vocabulary import Vocabulary
+from longtail.data.vocabulary import grown_names
 from longtail.deep.network import one_label_each
 
 __all__ = ["CHUNK", "GrowingBuckets"]
@@ -78,15 +78,7 @@ class GrowingBuckets:
             count = Y.shape[1]
             if Y_old is not None:
                 as_labels(Y_old, n_rows=X.shape[0], n_labels=model.n_labels_)
-        if names is not None and len(names) != count:
-            raise ValueError(f"names must be one per new label ({count}), got {len(names)}")
-        known = model.label_names_
-        if (names is None) != (known is None):
-            missing = "the new labels" if names is None else "the old labels, see name_labels"
-            raise ValueError(
-                f"either all labels have names or none: they are missing for {missing}"
-            )
-        vocabulary = None if known is None or names is None else Vocabulary([*known, *names])
+        vocabulary = grown_names(model.label_names_, names, count)
         if count == 0:
             return self
         if Y is not None:

@@ -90,7 +90,7 @@ class Tokens:
             np.concatenate([self.offsets, self.offsets[-1] + other.offsets[1:]]),
             np.concatenate([self.ids, other.ids]),
             self.n_truncated + other.n_truncated,
-            self.source,
+            other.source if self.source is None else self.source,
         )
 
     def cut(self, max_length: int) -> Tokens:

@@ -14,7 +14,7 @@ from longtail.data.lines import open_for_writing, read_text
 from longtail.data.topk import TopK
 from longtail.exceptions import DataFormatError
 
-__all__ = ["Vocabulary"]
+__all__ = ["Vocabulary", "grown_names"]
 
 
 class Vocabulary:
@@ -231,3 +231,21 @@ def _refuse_bare_string(labels: object, row: int) -> None:
             f"row {row} must be a list of label names, got {labels!r}: "
             f"write [{labels!r}] for a single label"
         )
+
+
+def grown_names(
+    known: Vocabulary | None, names: Sequence[str] | None, n_new: int
+) -> Vocabulary | None:
+    """Return the names of a model's labels and of ``n_new`` further ones: all have one, or none.
+
+    >>> grown_names(Vocabulary(["cat"]), ["dog"], 1).names
+    ('cat', 'dog')
+    """
+    if names is not None and len(names) != n_new:
+        raise ValueError(f"names must be one per new label ({n_new}), got {len(names)}")
+    if names is None and known is None:
+        return None
+    if names is None or known is None:
+        missing = "the new labels" if names is None else "the old labels, see name_labels"
+        raise ValueError(f"either all labels have names or none: names are missing for {missing}")
+    return Vocabulary([*known, *names])

@@ -17,7 +17,7 @@ import scipy.sparse as sp
 
 from longtail._native import n_threads
 from longtail._validation import as_features, as_k, as_labels
-from longtail.data.vocabulary import Vocabulary
+from longtail.data.vocabulary import Vocabulary, grown_names
 from longtail.features.unit_rows import unit_rows
 from longtail.linear.arranging import arranged, install
 from longtail.linear.inner_nodes import split_node, teach
@@ -74,7 +74,7 @@ class Growing:
         model: Any = self
         model._check_fitted()
         rows = _read_rows(model, X, Y, Y_old, negatives)
-        vocabulary = _longer(model.label_names_, names, rows.new.shape[1])
+        vocabulary = grown_names(model.label_names_, names, rows.new.shape[1])
         largest = int(np.diff(model.layers_[-1].child_ptr).max())
         limit = 2 * largest if split_above is None else as_k(split_above, "split_above")
         n_old, n_new = model.n_labels_, rows.new.shape[1]
@@ -206,17 +206,6 @@ def _features(model: LinearRanker, X: Any) -> sp.csr_matrix:
     X = as_features(X, n_features=model.n_features_in_)
     X = sp.csr_matrix(X) if not sp.issparse(X) else X
     return unit_rows(X, n_threads(model.n_jobs)) if model.normalize else X
-
-
-def _longer(known: Vocabulary | None, names: Sequence[str] | None, n_new: int) -> Vocabulary | None:
-    if names is None and known is None:
-        return None
-    if names is None or known is None:
-        missing = "the new labels" if known is not None else "the old labels, see name_labels"
-        raise ValueError(f"either all labels have names or none: names are missing for {missing}")
-    if len(names) != n_new:
-        raise ValueError(f"names must be one per new label ({n_new}), got {len(names)}")
-    return Vocabulary([*known, *names])
 
 
 def _label_ids(labels: Any, n_labels: int) -> np.ndarray:

@@ -17,28 +17,8 @@ from longtail.linear.level import LevelProblem, all_rows, by_column, check_cost
 from longtail.linear.memory import plan_memory
 from longtail.linear.parts import train_in_parts
 from longtail.linear.ranker import LinearRanker
-from longtail.tree import LabelTree
 
-__all__ = ["OneVsAll", "lane_order"]
-
-_FEATURES = 64  # of a label, to tell which ones are alike
-_FEW = 1024  # labels, for which a tree costs more than it saves
-
-
-def lane_order(X: Any, Y: sp.csr_matrix, features: int, threads: int) -> np.ndarray:
-    """Return the labels in the order in which 16 at a time are trained, int32 (L,).
-
-    Labels whose counts lie between the same powers of two are in the order of a 2-means tree: they
-    need about the same number of passes, and have rows in common that all of them look at.
-    """
-    counts = np.bincount(Y.indices, minlength=Y.shape[1])
-    if Y.shape[1] < _FEW:
-        return np.argsort(-counts, kind="stable").astype(np.int32)
-    tree = LabelTree(branching=2, leaf=16, max_features_per_label=features, n_jobs=threads)
-    leaf = np.empty(Y.shape[1], np.int64)
-    leaf[tree.set_params(random_state=0).fit(X, Y).label_of_leaf_] = np.arange(Y.shape[1])
-    band = np.frexp(counts)[1]
-    return np.lexsort((leaf, -band)).astype(np.int32)
+__all__ = ["OneVsAll"]
 
 
 class OneVsAll(LinearRanker):
@@ -179,7 +159,9 @@ class OneVsAll(LinearRanker):
         finished = self._checkpoint(checkpoint, row_weight, X, Y, propensity)
         if self.normalize:
             X = unit_rows(X, threads, checkpoint)
-        order = lane_order(X, Y, min(_FEATURES, memory.features_per_label), threads)
+        # Labels of like frequency share a block of 16: they need about the same number of passes.
+        counts = np.bincount(Y.indices, minlength=Y.shape[1])
+        order = np.argsort(-counts, kind="stable").astype(np.int32)
         targets, weight = self._corrected(Y, propensity)
         problem = LevelProblem(
             parents=all_rows(X.shape[0]),

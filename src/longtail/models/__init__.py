@@ -18,6 +18,7 @@ TABLE = {
     "block-coordinate-ascent": "longtail.decide:BlockCoordinateAscent",
     "declare": "longtail.coded:DECLARE",
     "direct-propensity": "longtail.propensity:DirectPropensity",
+    "dual-encoder": "longtail.text:DualEncoder",
     "ensemble": "longtail.ensemble:Ensemble",
     "fixed-propensity": "longtail.propensity:FixedPropensity",
     "frank-wolfe": "longtail.decide:FrankWolfe",
@@ -39,14 +40,13 @@ TABLE = {
     "svd-code": "longtail.codes:SVDCode",
     "tagger": "longtail.tagger:Tagger",
     "text-network": "longtail.text:TextNetwork",
-    "dual-encoder": "longtail.text:DualEncoder",
-    "unidec": "longtail.text:UniDEC",
-    "xr-transformer": "longtail.text:XRTransformer",
     "tfidf": "longtail.features:Tfidf",
     "threshold-rule": "longtail.decide:Threshold",
     "top-k-rule": "longtail.decide:TopKRule",
+    "unidec": "longtail.text:UniDEC",
     "weighted-top-k": "longtail.decide:WeightedTopK",
     "xr-linear": "longtail.linear:XRLinear",
+    "xr-transformer": "longtail.text:XRTransformer",
 }
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,78 +14,31 @@ from longtail.codes.products import PackedRows, times_dense
 from longtail.data.label_filter import LabelFilter
 from longtail.data.tokens import Tokens
 from longtail.data.topk import TopK
-from longtail.data.vocabulary import Vocabulary
+from longtail.data.vocabulary import grown_names
 from longtail.exceptions import MissingDependencyError, ModelFormatError
 from longtail.features.tokenizer import Tokenizer
-from longtail.text.index import INDEXES, LabelIndex
+from longtail.features.unit_rows import unit_rows
+from longtail.text.dual_settings import DEFAULTS, MARGINS, check_settings, setting
+from longtail.text.index import LabelIndex
 from longtail.text.label_texts import described_by_rows, label_tokens
 from longtail.text.ranker import TextRanker
 
 __all__ = ["DualEncoder"]
 
-FRUGAL = ("average", "convolution")
-# What a parameter of None stands for: chosen for UniDEC on dev rows of TIB-SID-en and on a held-out
-# tenth of DebDeps-src; a preset replaces some.
-DEFAULTS: dict[str, Any] = {
-    "loss": "decoupled",
-    "temperature": 0.05,
-    "to_labels": 0.5,
-    "positives": 2,
-    "pick": "some",
-    "negatives": 4,
-    "period": 5,
-    "clusters": "none",
-    "epochs": 10,
-    "batch_size": 512,
-    "learning_rate": 2e-4,
-    "head_learning_rate": 2e-4,
-    "weight_decay": 0.01,
-    "max_length": 192,
-}
-MARGINS = {"dual": 0.1, "classifier": 0.2, "both": 0.3}  # of labels without rows, by answer
-PRESETS: dict[str, dict[str, Any]] = {
-    "depsl": {
-        "loss": "decoupled",
-        "negatives": 6,
-        "period": 5,
-        "mine_from": 1,
-        "clusters": "batch",
-        "learning_rate": 1e-4,
-    },
-    "ngame": {
-        "loss": "triplet",
-        "positives": 1,
-        "pick": "one",
-        "negatives": 0,
-        "period": 5,
-        "mine_from": 1,
-        "clusters": (10, 20, 25, 50, 75, 100, 125, 150, 175, 200, 225),
-        "epochs": 300,
-        "batch_size": 1600,
-        "to_labels": 1.0,
-    },
-}
-FRUGAL_DEFAULTS: dict[str, Any] = {
-    "epochs": 20,
-    "learning_rate": 3e-3,
-    "head_learning_rate": 1e-3,
-    "max_length": 64,
-}
-
 
 class DualEncoder(TextRanker):
     """One encoder for texts and for label texts; the score of a label is the cosine of the two.
 
-    Labels with few training rows, or none, are found by what they are called. A batch holds texts
-    of similar rows and a pool of labels: some of their own, and those that the model of some epochs
-    ago wrongly thought best.
+    Labels with few training rows, or none, are found by what they are called. A batch holds some
+    rows and a pool of labels: some of their own, and wrong ones that the model of some epochs ago
+    scored best.
 
     Parameters
     ----------
     encoder : as in ``TextNetwork``
     preset : "depsl" (pick-some-labels, decoupled softmax, mined negatives), "ngame" (one positive,
-        triplets, hard negatives from clustered batches alone, 300 epochs), or None for the values
-        below that are best here; both fill in parameters that are None
+        triplets, hard negatives from clustered batches alone, 300 epochs), or None for values that
+        did well on held-out rows; it fills in the parameters that are None
     loss : "decoupled" (softmax in which the labels of a row do not compete), "supcon", "triplet"
     temperature : of the cosines, in a softmax; ``margin`` is that of triplets
     to_labels : weight of texts looking for labels; the rest is for labels looking for texts
@@ -106,7 +58,7 @@ class DualEncoder(TextRanker):
     new_label_margin : what is taken off the scores of labels that have had no training row, so that
         they are answered where they are clearly meant and take nearly nothing from the others. None
         for values with which, on dev rows of TIB-SID-en, 1,747 new labels beside 22,625 cost 0.2
-        points of precision at 1; 0 finds most of them, and costs 1 to 4 points
+        points of precision at 1, or a little more; 0 finds most of them, and costs 1 to 4 points
     index : how labels are searched: "exact", or "hnsw", a graph that finds nearly all of the best
         in less time (the extra ``index``), for millions of labels
 
@@ -248,24 +200,7 @@ class DualEncoder(TextRanker):
         self._train(X, described, Y, tokenizer, checkpoint=checkpoint)
 
     def _check_settings(self) -> None:
-        from longtail.text.dual_training import LOSSES
-
-        if self.preset is not None and self.preset not in PRESETS:
-            raise ValueError(f"preset must be one of {', '.join(PRESETS)}, got {self.preset!r}")
-        if self._setting("loss") not in LOSSES:
-            raise ValueError(f"loss must be one of {', '.join(LOSSES)}, got {self.loss!r}")
-        if self._setting("pick") not in ("one", "some"):
-            raise ValueError(f"pick must be 'one' or 'some', got {self.pick!r}")
-        if self.index not in INDEXES:
-            raise ValueError(f"index must be one of {', '.join(INDEXES)}, got {self.index!r}")
-        for name in ("positives", "period", "mine_from"):
-            as_k(self._setting(name), name)
-        if self.width is not None:
-            as_k(self.width, "width")
-        if self.new_label_margin is not None and not self.new_label_margin >= 0:
-            raise ValueError(f"new_label_margin must not be negative, got {self.new_label_margin}")
-        if not 0 <= self._setting("to_labels") <= 1:
-            raise ValueError(f"to_labels must lie between 0 and 1, got {self.to_labels!r}")
+        check_settings(self)
 
     def fine_tuned(self, X: Any, Y: Any, *, epochs: int = 1) -> Any:
         """Return a copy trained for some more epochs on ``X`` and ``Y``, at a tenth of the learning
@@ -287,28 +222,12 @@ class DualEncoder(TextRanker):
         out.label_names_ = self.label_names_
         return out
 
-    def _first_tokenizer(self, texts: list[str]) -> Tokenizer:
-        if self.encoder in FRUGAL:
-            return Tokenizer.trained(texts)
-        from longtail.text.pretrained import fetched
-
-        return Tokenizer.from_folder(fetched(self.encoder))
-
     def _setting(self, name: str) -> Any:
-        """A parameter, or what None stands for."""
         value = getattr(self, name)
-        if value is not None:
-            return value
-        if name == "mine_from" and name not in PRESETS.get(self.preset or "", {}):
-            return self._setting("epochs") // 2 + 1
-        frugal = FRUGAL_DEFAULTS if self.encoder in FRUGAL else {}
-        return {**self._defaults_of(), **frugal, **PRESETS.get(self.preset or "", {})}[name]
+        return setting(self, name, self._defaults_of()) if value is None else value
 
     def _defaults_of(self) -> dict[str, Any]:
         return DEFAULTS
-
-    def _longest(self) -> int:
-        return as_k(self._setting("max_length"), "max_length")
 
     def _mining(self) -> Any:
         from longtail.text.dual_training import mining_of
@@ -349,13 +268,7 @@ class DualEncoder(TextRanker):
             checkpoint=checkpoint,
         )
         if start is not None:
-            plan = replace(
-                plan,
-                epochs=epochs,
-                validation=0.0,
-                learning_rate=plan.learning_rate / 10,
-                output_learning_rate=(plan.output_learning_rate or plan.learning_rate) / 10,
-            )
+            plan = plan.gentler(epochs)
         trained = train_dual_encoder(
             self, tokens, described, Y, plan, n_tokens=tokenizer.size, start=start
         )
@@ -376,7 +289,7 @@ class DualEncoder(TextRanker):
         return self._met(self._vectors(tokens))
 
     def _met(self, h: np.ndarray) -> np.ndarray:
-        return _unit(np.tanh(self._through("dual", h)))
+        return unit_rows(np.tanh(self._through("dual", h)), n_threads(self.n_jobs))  # type: ignore[no-any-return]
 
     def _through(self, head: str, h: np.ndarray) -> np.ndarray:
         weights, bias = self.heads_[f"{head}.weight"], self.heads_[f"{head}.bias"]
@@ -469,7 +382,7 @@ class DualEncoder(TextRanker):
             count = labels.shape[1]
             if Y_old is not None:
                 as_labels(Y_old, n_rows=len(tokens), n_labels=self.n_labels_)
-        vocabulary = _all_names(self.label_names_, names, count)
+        vocabulary = grown_names(self.label_names_, names, count)
         longest = as_k(self.label_max_length, "label_max_length")
         if label_texts is None:
             assert tokens is not None
@@ -493,9 +406,6 @@ class DualEncoder(TextRanker):
 
     def _get_state(self) -> persist.State:
         state = super()._get_state()
-        if not isinstance(self.encoder, (str, os.PathLike)):
-            raise TypeError(f"parameter encoder cannot be saved: {self.encoder!r}")
-        state.params["encoder"] = os.fspath(self.encoder)
         state.arrays.update({f"head_{n.replace('.', '_')}": a for n, a in self.heads_.items()})
         state.arrays["label_vectors"] = self.label_vectors_
         state.arrays["has_rows"] = self.has_rows_.astype(np.uint8)
@@ -530,18 +440,3 @@ class DualEncoder(TextRanker):
 
     def __getstate__(self) -> dict[str, Any]:
         return {n: v for n, v in super().__getstate__().items() if n != "_searched"}
-
-
-def _unit(rows: np.ndarray) -> np.ndarray:
-    length = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float32))
-    return np.asarray(rows / np.maximum(length, 1e-12)[:, None], np.float32)
-
-
-def _all_names(known: Vocabulary | None, names: Any, count: int) -> Vocabulary | None:
-    """Return the names of all labels, old and new."""
-    if names is not None and len(names) != count:
-        raise ValueError(f"names must be one per new label ({count}), got {len(names)}")
-    if (names is None) != (known is None):
-        missing = "the new labels" if names is None else "the old labels, see name_labels"
-        raise ValueError(f"either all labels have names or none: they are missing for {missing}")
-    return None if known is None or names is None else Vocabulary([*known, *names])

@@ -26,9 +26,7 @@ from longtail.propensity import JainPropensity
 from longtail.text.all_texts import AllTexts
 from longtail.text.training import first_encoder, torch_threads
 
-__all__ = ["LOSSES", "DualTrained", "train_dual_encoder"]
-
-LOSSES = ("decoupled", "supcon", "triplet")
+__all__ = ["DualTrained", "train_dual_encoder"]
 
 
 @dataclass

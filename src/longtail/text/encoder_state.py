@@ -7,6 +7,7 @@ answers without torch, the same encoder as an ONNX file.
 
 from __future__ import annotations
 
+import copy
 import re
 from dataclasses import dataclass, replace
 from typing import Any
@@ -91,7 +92,8 @@ class EncoderState:
 
     def put(self, state: persist.State) -> None:
         """Store the encoder in the state of a model."""
-        state.meta["encoder"] = {"kind": self.kind, "config": self.config, "width": self.width}
+        config = copy.deepcopy(self.config)  # the state is the caller's, the encoder is not
+        state.meta["encoder"] = {"kind": self.kind, "config": config, "width": self.width}
         state.arrays["encoder"] = self.weights
         if self.onnx is not None:
             state.arrays["encoder_onnx"] = self.onnx

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail._validation import as_labels
-from longtail.data.vocabulary import Vocabulary
+from longtail.data.vocabulary import Vocabulary, grown_names
 from longtail.linear import OneVsAll
 
 __all__ = ["new_outputs"]
@@ -26,13 +26,7 @@ def new_outputs(
     Y = as_labels(Y, n_rows=len(tokens))
     if Y_old is not None:
         as_labels(Y_old, n_rows=len(tokens), n_labels=model.n_labels_)
-    known = model.label_names_
-    if names is not None and len(names) != Y.shape[1]:
-        raise ValueError(f"names must be one per new label ({Y.shape[1]}), got {len(names)}")
-    if (names is None) != (known is None):
-        missing = "the new labels" if names is None else "the old labels, see name_labels"
-        raise ValueError(f"either all labels have names or none: they are missing for {missing}")
-    vocabulary = None if known is None or names is None else Vocabulary([*known, *names])
+    vocabulary = grown_names(model.label_names_, names, Y.shape[1])
     vectors = model._vectors(tokens)
     if negatives is not None:
         if not (isinstance(negatives, (tuple, list)) and len(negatives) == 2):

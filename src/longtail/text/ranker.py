@@ -20,12 +20,13 @@ from longtail.features.tokenizer import Tokenizer, as_texts
 from longtail.text.encoder_state import EncoderState
 from longtail.text.encoding import Encoding, encoding_of
 from longtail.text.onnx_file import with_onnx
+from longtail.text.pretrained import fetched
 
-__all__ = ["TextRanker"]
+__all__ = ["FRUGAL", "TextRanker"]
 
 log = logging.getLogger(__name__)
 
-_MOST = 512  # tokens, where neither the user nor the encoder says less
+FRUGAL = ("average", "convolution")  # encoders that begin from nothing
 
 
 class TextRanker(ProbabilityRanker):
@@ -70,12 +71,18 @@ class TextRanker(ProbabilityRanker):
         self._check_fitted()
         return self._rows(as_texts(texts))
 
+    def _setting(self, name: str) -> Any:
+        """Return a parameter; a subclass says what None stands for."""
+        return getattr(self, name)
+
     def _longest(self) -> int:
-        return _MOST if self.max_length is None else as_k(self.max_length, "max_length")
+        return as_k(self._setting("max_length"), "max_length")
 
     def _first_tokenizer(self, texts: list[str]) -> Tokenizer:
-        """Return the tokenizer to train with."""
-        raise NotImplementedError
+        """Return the tokenizer to train with: the encoder's, or one of the words of the texts."""
+        if self.encoder in FRUGAL:
+            return Tokenizer.trained(texts)
+        return Tokenizer.from_folder(fetched(self.encoder))
 
     def _set_sizes(self, X: Any, Y: Any) -> None:
         self.n_features_in_, self.n_labels_ = self.tokenizer_.size, int(Y.shape[1])
@@ -139,6 +146,9 @@ class TextRanker(ProbabilityRanker):
 
     def _get_state(self) -> persist.State:
         state = super()._get_state()
+        if not isinstance(self.encoder, (str, os.PathLike)):
+            raise TypeError(f"parameter encoder cannot be saved: {self.encoder!r}")
+        state.params["encoder"] = os.fspath(self.encoder)
         self._saved_encoder().put(state)
         raw = self.tokenizer_.json.encode("utf-8", "surrogatepass")
         state.arrays["tokenizer"] = np.frombuffer(raw, np.uint8)

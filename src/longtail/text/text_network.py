@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,14 +16,12 @@ from longtail.data.tokens import Tokens
 from longtail.data.topk import TopK
 from longtail.deep.network import ERRORS, LOSSES, Network, one_label_each
 from longtail.exceptions import MissingDependencyError, ModelFormatError
-from longtail.features.tokenizer import Tokenizer
 from longtail.linear.missing_labels import fitted_propensity, put_parameter, take_parameter
 from longtail.text.new_outputs import new_outputs
-from longtail.text.ranker import TextRanker
+from longtail.text.ranker import FRUGAL, TextRanker
 
 __all__ = ["TextNetwork"]
 
-FRUGAL = ("average", "convolution")
 # What a parameter of None stands for. Of a transformer: chosen on dev rows of TIB-SID-en and on a
 # held-out tenth of DebDeps-src (benchmarks/text/tune.py); of the others, on held-out titles.
 DEFAULTS: dict[str, dict[str, Any]] = {
@@ -232,21 +229,11 @@ class TextNetwork(TextRanker):
         out.label_names_ = self.label_names_
         return out
 
-    def _first_tokenizer(self, texts: list[str]) -> Tokenizer:
-        if self.encoder in FRUGAL:
-            return Tokenizer.trained(texts)
-        from longtail.text.pretrained import fetched
-
-        return Tokenizer.from_folder(fetched(self.encoder))
-
     def _setting(self, name: str) -> Any:
         """A parameter, or what None stands for."""
         value = getattr(self, name)
         kind = str(self.encoder) if self.encoder in FRUGAL else "transformer"
         return DEFAULTS[kind][name] if value is None else value
-
-    def _longest(self) -> int:
-        return as_k(self._setting("max_length"), "max_length")
 
     def _train(
         self,
@@ -272,19 +259,11 @@ class TextNetwork(TextRanker):
         n = n_instances(len(tokens), n_label_rows)
         plan = Plan.of(self, **settings, seed=as_seed(self.random_state))
         if start is not None:
-            plan = replace(
-                plan,
-                epochs=epochs,
-                validation=0.0,
-                learning_rate=plan.learning_rate / 10,
-                output_learning_rate=(plan.output_learning_rate or plan.learning_rate) / 10,
-            )
+            plan = plan.gentler(epochs)
         propensity = None
         if self.missing_labels is not None:
             propensity = fitted_propensity(self.missing_labels, targets[:n])
-        tokenizer = self.tokenizer_ if start is self else tokens.source
-        if start is not None:
-            tokenizer = start.tokenizer_
+        tokenizer = tokens.source if start is None else start.tokenizer_
         if tokenizer is None:
             tokenizer = self._first_tokenizer([])
         trained = train_text_network(
@@ -381,9 +360,6 @@ class TextNetwork(TextRanker):
     def _get_state(self) -> persist.State:
         state = super()._get_state()
         put_parameter(state)
-        if not isinstance(self.encoder, (str, os.PathLike)):
-            raise TypeError(f"parameter encoder cannot be saved: {self.encoder!r}")
-        state.params["encoder"] = os.fspath(self.encoder)
         state.arrays.update(output_weights=self.output_weights_, output_bias=self.output_bias_)
         state.meta.update(history=self.history_, best_epoch=self.best_epoch_, loss=self.loss_)
         return state

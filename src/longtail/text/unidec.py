@@ -9,12 +9,14 @@ import numpy as np
 
 from longtail import persist
 from longtail._native import n_threads
-from longtail._validation import as_labels
+from longtail._validation import as_labels, as_seed
 from longtail.codes.products import PackedRows
 from longtail.data.tokens import Tokens
 from longtail.data.topk import TopK
 from longtail.exceptions import ModelFormatError
-from longtail.text.dual_encoder import DEFAULTS, MARGINS, DualEncoder, _unit
+from longtail.features.unit_rows import unit_rows
+from longtail.text.dual_encoder import DualEncoder
+from longtail.text.dual_settings import DEFAULTS, MARGINS
 
 __all__ = ["ANSWERS", "UniDEC"]
 
@@ -193,8 +195,6 @@ class UniDEC(DualEncoder):
 
     def _held_out(self, n: int) -> np.ndarray:
         """Return the rows that training left for validation."""
-        from longtail._validation import as_seed
-
         order = np.random.default_rng([as_seed(self.random_state), 0]).permutation(n)
         return np.sort(order[: int(n * self.validation)])
 
@@ -230,7 +230,7 @@ class UniDEC(DualEncoder):
     def _query_rows(self, h: np.ndarray, answer: str) -> np.ndarray:
         parts = [self._met(h)] if answer != "classifier" else []
         if answer != "dual":
-            parts.append(_unit(self._through("classifier", h)))
+            parts.append(unit_rows(self._through("classifier", h)))
         return np.ascontiguousarray(np.concatenate(parts, axis=1))
 
     def _found_by(self) -> np.ndarray:
@@ -239,7 +239,7 @@ class UniDEC(DualEncoder):
     def _label_rows(self, answer: str) -> np.ndarray:
         parts = [self.label_vectors_] if answer != "classifier" else []
         if answer != "dual":
-            parts.append(_unit(self.heads_["table"]))
+            parts.append(unit_rows(self.heads_["table"]))
         return np.ascontiguousarray(np.concatenate(parts, axis=1))
 
     def _search_key(self) -> Any:
@@ -252,13 +252,17 @@ class UniDEC(DualEncoder):
         """A new label's row points from all texts given to its own ones; without any, it is the
         classifier's vector of what the label is called.
         """
-        rows = _unit(self._through("classifier", self._vectors(described)))
+        rows = unit_rows(self._through("classifier", self._vectors(described)))
         if tokens is not None:
-            vectors = _unit(self._through("classifier", self._vectors(tokens)))
+            vectors = unit_rows(self._through("classifier", self._vectors(tokens)))
             counts = np.bincount(labels.indices, minlength=labels.shape[1])
             has = counts > 0
             means = np.asarray(labels.T @ vectors)[has] / counts[has, None]
-            rows[has] = _unit(np.asarray(means - vectors.mean(axis=0), np.float32))
+            apart = means - vectors.mean(axis=0)
+            alone = (
+                np.abs(apart).max(axis=1) < 1e-4
+            )  # all texts have the label: nothing to part from
+            rows[has] = unit_rows(np.asarray(np.where(alone[:, None], means, apart), np.float32))
         super()._grow(described, tokens, labels)
         self.heads_ = {**self.heads_, "table": np.concatenate([self.heads_["table"], rows])}
         self.__dict__.pop("_searched", None)

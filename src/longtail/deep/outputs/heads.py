@@ -12,7 +12,6 @@ these labels are read and updated (sparse Adam). Without a table it is a dual en
 
 from __future__ import annotations
 
-from concurrent.futures import Executor
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -65,14 +64,13 @@ class Heads:
         plan: HeadPlan,
         *,
         weight_decay: float = 0.0,
-        pool: Executor | None = None,
     ) -> None:
         self.modules = nn.ModuleDict({"dual": dual})
         if classifier is not None:
             self.modules["classifier"] = classifier
         self.optimiser = TorchAdamW(self.modules, weight_decay)
         self.table = None if table is None else AdamArray.starting(table)
-        self.n_labels, self.plan, self.weight_decay, self.pool = n_labels, plan, weight_decay, pool
+        self.n_labels, self.plan, self.weight_decay = n_labels, plan, weight_decay
         self.steps = 0
         self.labels: torch.Tensor | None = None
 
