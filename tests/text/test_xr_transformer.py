@@ -14,7 +14,7 @@ import longtail as lt
 from longtail._validation import as_labels
 from longtail.data.paired_rows import PairedRows
 from longtail.features.beside import beside
-from longtail.text.levels import levels_of, whole
+from longtail.text.levels import NodeLists, levels_of, whole
 
 SETTINGS: dict[str, Any] = {"leaf": 2, "branching": 2, "min_codes": 2, "refined_leaf": 4}
 SETTINGS |= {"refined_branching": 2, "man_beam": 2, "steps": 80, "batch_size": 32}
@@ -34,25 +34,41 @@ def rows() -> Any:
 
 def test_counts_and_shortlists() -> None:
     tree = lt.LabelTree(kind="given", hierarchy=[[0, 1], [2, 3], [4, 5]]).fit(None, [[5]])
-    Y = as_labels([[0, 1, 5], [2]], n_labels=6)
+    Y = as_labels([[0, 1, 5], [2], []], n_labels=6)
     first, last = levels_of(tree, Y, 100)
     assert first.counts.toarray()[0].tolist() == [2, 0, 1]  # the card's exact case
-    every = first.shortlists(None, 100, [0])
-    assert every.labels.tolist() == [0, 1, 2] * 2 and every.weights.tolist() == [2, 1, 1, 1, 1, 1]
-    assert every.targets.tolist() == [1, 0, 1, 0, 1, 0]
-    matched = lt.TopK.from_ranking([[1], [1]], n_labels=3)
-    lists = last.shortlists(matched, 100, [0])
-    assert lists.indptr.tolist() == [0, 6, 8] and lists.labels[6:].tolist() == [2, 3]
-    for most in (3, 4):  # what a row has is never left out
-        some = last.shortlists(matched, most, [0])
-        assert some.indptr[1] == most and some.targets[:most].sum() == 3
-    labels, targets, weights = lists.padded(np.array([1, 0]))
-    assert labels[0].tolist() == [2, 3, -1, -1, -1, -1] and weights[0, 2:].sum() == 0
-    assert targets[1].tolist() == [1, 1, 0, 0, 0, 1]
+    labels, targets, weights = NodeLists(first, None, 100).padded(np.array([0, 2]), [0])
+    assert labels.tolist() == [[0, 1, 2]] * 2 and targets.tolist() == [[1, 0, 1], [0, 0, 0]]
+    np.testing.assert_allclose(3 * weights, [[2, 1, 1], [1, 1, 1]])  # a mean over the list
+    plain = NodeLists(first, None, 100, count_weights=False).padded(np.array([0]), [0])
+    np.testing.assert_allclose(plain[2], [[1 / 3] * 3])
+    ranked = first.problem(None, 100.0, count_weights=True)
+    assert ranked.relevance is not None and ranked.relevance.tolist() == [2, 1, 1]
+    matched = lt.TopK.from_ranking([[1], [1], [0]], n_labels=3)
+    lists = NodeLists(last, matched, 100)
+    labels, targets, weights = lists.padded(np.array([1, 0, 2]), [0])
+    assert labels.tolist() == [[2, 3, -1, -1, -1, -1], [0, 1, 2, 3, 4, 5], [0, 1, -1, -1, -1, -1]]
+    assert targets.tolist() == [[1, 0, 0, 0, 0, 0], [1, 1, 0, 0, 0, 1], [0] * 6]
+    assert weights[0, 2:].sum() == 0 and lists.width == 6
     assert [len(level.above) for level in (first, last)] == [3, 9]
     again = lt.LabelTree(kind="given", hierarchy=whole(tree)).fit(None, Y)
     assert again.label_of_leaf_.tolist() == tree.label_of_leaf_.tolist()
     assert len(levels_of(tree, Y, 3)) == 1
+
+
+def test_long_shortlists_keep_what_a_row_has() -> None:
+    tree = lt.LabelTree(kind="given", hierarchy=[[0, 1], [2, 3], [4, 5]]).fit(None, [[5]])
+    Y = as_labels([[0, 1, 5], [2]], n_labels=6)
+    last = levels_of(tree, Y, 100)[1]
+    matched = lt.TopK.from_ranking([[1], [0]], n_labels=3)
+    seen = set()
+    for most, seed in ((2, 0), (3, 0), (4, 0), (4, 1), (4, 2), (4, 3)):
+        labels, targets, _ = NodeLists(last, matched, most).padded(np.array([0, 1]), [seed])
+        assert labels.shape == (2, max(3, most)) and targets.sum(1).tolist() == [3, 1]
+        assert {0, 1, 5} <= set(labels[0].tolist()) and 2 in labels[1]
+        assert (np.diff(labels[0]) > 0).all()
+        seen |= set(labels[0].tolist())
+    assert seen >= {2, 3, 4}  # others each time
 
 
 def test_it_learns_and_survives_the_disk(encoder: Path, rows: Any, tmp_path: Path) -> None:
@@ -77,7 +93,7 @@ def test_no_steps_is_the_pretrained_encoder(encoder: Path, rows: Any) -> None:
     ).fit(texts, Y)
     np.testing.assert_allclose(model.embed(texts), plain.embed(texts), atol=1e-6)
     X = beside(model.vectorizer_.transform(texts), plain.embed(texts))
-    ranker = lt.XRLinear(tree=model._refined(), **model._ranker_settings()).fit(X, Y)
+    ranker = model._ranker(12).fit(X, Y)
     found = model.predict_topk(texts, k=3)
     np.testing.assert_array_equal(found.indices, ranker.predict_topk(X, k=3).indices)
 
@@ -86,11 +102,10 @@ def test_without_vectors_it_is_the_linear_tree(rows: Any) -> None:
     texts, Y = rows
     model = model_of("average", features="tfidf", steps=4).fit(texts, Y)
     X = model.vectorizer_.transform(texts)
-    settings = {**model._ranker_settings(), "normalize": True}
-    ranker = lt.XRLinear(tree=model._refined(), **settings).fit(X, Y)
+    ranker = model._ranker(12).set_params(normalize=True).fit(X, Y)
     assert model.predict_topk(texts, k=3) == ranker.predict_topk(X, k=3)
     nothing = beside(X, np.ones((X.shape[0], 4)), weight=0.0)
-    same = lt.XRLinear(tree=model._refined(), **model._ranker_settings()).fit(nothing, Y)
+    same = model._ranker(12).fit(nothing, Y)
     np.testing.assert_array_equal(
         same.predict_topk(nothing, k=3).indices, ranker.predict_topk(X, k=3).indices
     )

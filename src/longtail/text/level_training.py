@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import logging
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 import torch
 from torch import nn
 
 from longtail import persist
+from longtail._native import n_threads
 from longtail.data.paired_rows import PairedRows
 from longtail.data.topk import TopK
 from longtail.deep.batches.shortlist_feed import ShortlistFeed
@@ -24,14 +26,18 @@ from longtail.deep.training.plan import Plan
 from longtail.deep.training.trainer import Trainer, own_randomness, require_device
 from longtail.features.beside import beside
 from longtail.linear import XRLinear
+from longtail.linear.level import train_level
+from longtail.solvers import SolverOptions
 from longtail.text.all_texts import AllTexts
 from longtail.text.encoder_state import EncoderState
-from longtail.text.levels import Level
+from longtail.text.levels import Level, NodeLists
 from longtail.text.training import first_encoder, torch_threads
 
 __all__ = ["Fitted", "train_levels"]
 
 log = logging.getLogger(__name__)
+
+_BOOTSTRAP_COST = 100.0  # of an error of the linear solver that a level begins with
 
 
 @dataclass
@@ -78,32 +84,30 @@ def train_levels(
         encoder.load_state_dict(found.state.module().state_dict())
         matched, history, done = found.matched, found.history, found.level
         log.info("XRTransformer: going on after level %d", done + 1)
-    vectors: np.ndarray | None = None
+    vectors: np.ndarray | None = None  # of all rows, by the encoder as it is
+
+    def known() -> np.ndarray:
+        nonlocal vectors
+        if vectors is None:
+            with torch_threads(plan):
+                vectors = np.asarray(texts.vectors(inputs).cpu().numpy())
+        return vectors
+
+    # Levels above the first that is trained need no matching where nothing is trained at all.
+    last = max((i for i, count in enumerate(steps) if count), default=-1)
     for level, count in zip(levels, steps, strict=True):
-        if level.number <= done:
+        if level.number <= done or level.number > last:
             continue
         if count:
-            if vectors is None and level.number and model.bootstrap:
-                vectors = _vectors(texts, inputs, plan)
-            head = _first_head(model, level, matched, vectors, encoder.width, plan)
-            record = _fine_tune(model, encoder, inputs, level, matched, head, count, plan)
-            history.append(record)
+            solved = known() if model.bootstrap and level.number else None
+            head = _first_head(model, level, matched, solved, encoder.width, plan)
+            history.append(_fine_tune(model, encoder, inputs, level, matched, head, count, plan))
             vectors = None
-        last = level is levels[-1]
-        if vectors is None and (count or not last):
-            vectors = _vectors(texts, inputs, plan)
-        if not last:
-            matched = _matched(model, level, matched, rows, vectors, linear)
+        if level.number < last:
+            matched = _matched(model, level, matched, rows, known(), linear)
         if kept is not None:
             kept.save(level.number, encoder, matched, history)
-    if vectors is None:
-        vectors = _vectors(texts, inputs, plan)
-    return Fitted(encoder.eval(), vectors, history)
-
-
-def _vectors(texts: AllTexts, inputs: TokenRows, plan: Plan) -> np.ndarray:
-    with torch_threads(plan):
-        return np.asarray(texts.vectors(inputs).cpu().numpy())
+    return Fitted(encoder.eval(), known(), history)
 
 
 def _first_head(
@@ -115,24 +119,21 @@ def _first_head(
     plan: Plan,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return weights (K, e) and biases (K,) to begin with: of the linear solver on the vectors that
-    the level above has left, over the same shortlists; small random ones on the first level.
+    the level above has left, over the same shortlists; without vectors small random ones.
     """
-    if vectors is None or not model.bootstrap:
+    if vectors is None:
         rng = np.random.default_rng([plan.seed, 3, level.number])
         weights = rng.standard_normal((level.n_nodes, width), np.float32) * np.float32(0.02)
         return weights, np.zeros(level.n_nodes, np.float32)
     counts = model.count_weights and model._setting("bootstrap_counts")
-    solved = XRLinear(
-        tree=level.tree(),
-        C=100.0,
-        cost_weights="counts" if counts else None,
-        threshold=0.0,
-        normalize=False,
-        random_state=plan.seed % 2**31,
-        n_jobs=model.n_jobs,
-    ).fit(vectors, level.labels(), extra_rows=level.extra_rows(matched))
-    whole = solved.layers_[-1].to_csr(width).toarray()[solved.tree_.leaf_of_label_]
-    return np.ascontiguousarray(whole[:, :-1]), np.ascontiguousarray(whole[:, -1])
+    solved = train_level(
+        sp.csr_matrix(vectors),
+        level.problem(matched, _BOOTSTRAP_COST, count_weights=counts),
+        SolverOptions(threshold=0.0),
+        seed=plan.seed % 2**31,
+        n_threads=plan.threads,
+    )
+    return solved.weights(width).toarray(), np.array(solved.arrays["bias"])
 
 
 def _fine_tune(
@@ -146,17 +147,14 @@ def _fine_tune(
     plan: Plan,
 ) -> dict[str, Any]:
     device = torch.device(plan.device)
-    lists = level.shortlists(matched, model._most_active(), [plan.seed, 8, level.number])
-    if not model.count_weights:
-        lists = replace(lists, weights=np.ones_like(lists.weights))
-    output = Pool(*(torch.tensor(array).to(device) for array in head))
-    feed = ShortlistFeed(inputs, lists, plan.batch_size, steps, plan.seed + level.number, device)
+    most = model._setting("most_active")
+    lists = NodeLists(level, matched, most, count_weights=model.count_weights)
     trainer = Trainer(
         encoder,
-        output,
-        Binary(base="squared_hinge", reduction="mean"),
-        feed,
-        replace(plan, epochs=1),
+        Pool(*(torch.tensor(array).to(device) for array in head)),
+        Binary(base="squared_hinge"),
+        ShortlistFeed(inputs, lists, plan.batch_size, steps, plan.seed + level.number, device),
+        plan,
         title=f"XRTransformer, level {level.number + 1}, {level.n_nodes:,} nodes",
     )
     with torch_threads(plan):
@@ -177,15 +175,14 @@ def _matched(
     level: Level,
     matched: TopK | None,
     rows: PairedRows,
-    vectors: np.ndarray | None,
+    vectors: np.ndarray,
     linear: dict[str, Any],
 ) -> TopK:
     """Return the nodes of a level that a linear model on both kinds of features ranks best."""
-    assert vectors is not None
-    X = beside(rows.X, vectors)
+    X = beside(rows.X, vectors, n_threads=n_threads(model.n_jobs))
     ranker = XRLinear(tree=level.tree(), **linear)
     ranker.fit(X, level.labels(), extra_rows=level.extra_rows(matched))
-    return ranker.predict_topk(X, k=min(model._man_beam(), level.n_nodes))
+    return ranker.predict_topk(X, k=min(model._setting("man_beam"), level.n_nodes))
 
 
 @dataclass

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -15,32 +14,16 @@ from longtail.deep.batches.token_rows import TokenRows
 __all__ = ["ShortlistFeed", "Shortlists"]
 
 
-@dataclass(frozen=True)
-class Shortlists:
-    """The labels that every row looks at: ``labels[indptr[i]:indptr[i + 1]]``, ascending, with
-    their ``targets`` in [0, 1] and ``weights``, what an entry costs.
-    """
+class Shortlists(Protocol):
+    """The labels that every row looks at."""
 
-    indptr: np.ndarray
-    labels: np.ndarray
-    targets: np.ndarray
-    weights: np.ndarray
+    def padded(
+        self, rows: np.ndarray, seed: list[int]
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return labels, targets in [0, 1] and weights of some rows, (b, s), padded with -1, 0, 0.
 
-    def __len__(self) -> int:
-        return len(self.indptr) - 1
-
-    def padded(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return labels, targets and weights of some rows, (b, s), padded with -1, 0 and 0."""
-        counts = (self.indptr[1:] - self.indptr[:-1])[rows]
-        place = np.arange(max(1, int(counts.max(initial=0))))
-        inside = place < counts[:, None]
-        at = (self.indptr[rows][:, None] + place)[inside]
-        out = []
-        for array, empty in ((self.labels, -1), (self.targets, 0), (self.weights, 0)):
-            wide = np.full(inside.shape, empty, array.dtype)
-            wide[inside] = array[at]
-            out.append(wide)
-        return out[0], out[1], out[2]
+        ``seed``: of what is drawn where a list is too long.
+        """
 
 
 class ShortlistFeed:
@@ -73,7 +56,8 @@ class ShortlistFeed:
                     return
                 rows = order[begin : begin + self.batch_size]
                 labels, targets, weights = (
-                    torch.tensor(array).to(self.device) for array in self.lists.padded(rows)
+                    torch.tensor(array).to(self.device)
+                    for array in self.lists.padded(rows, [self.seed, 8, number, done])
                 )
                 tokens = self.inputs.take_known(rows, torch.tensor(rows).to(self.device))
                 yield tokens, PoolTargets(labels.long(), targets.float(), weights.float())
