@@ -30,7 +30,7 @@ FEATURES = ("both", "vectors", "tfidf")
 RESOLUTIONS = ("all", "last")
 LARGEST_LEVEL = 32_768  # nodes of a level that an encoder is fine-tuned on
 _EPOCHS = (10, 40)  # fewest and most times through the rows, where steps are not given
-_STEPS = 2000  # ... between which there are so many steps
+_STEPS = 1000  # ... between which there are so many steps
 LONGEST = 256  # tokens, where they are not given
 _SHORTEST = 32
 
@@ -146,20 +146,21 @@ DEFAULTS: dict[str, Any] = {
     "leaf": None,
     "branching": 16,
     "min_codes": 128,
-    "refined_leaf": 100,
+    "refined_leaf": 400,
     "refined_branching": 32,
     "refined_min_codes": None,
     "steps": None,
-    "learning_rate": 1e-4,
+    "learning_rate": 2e-4,
+    "output_learning_rate": None,
     "warmup_steps": 0.1,
-    "batch_size": 128,
+    "batch_size": 256,
     "most_active": 1000,
     "max_length": None,
     "man_beam": 20,
-    "positive_cost": 1.0,
+    "positive_cost": 4.0,
     "negative_cost": 1.0,
     "upper_cost": 1.0,
-    "beam": 50,
+    "beam": 10,
     "threshold": 1e-3,
     "cost_weights": "normalized",
     "bootstrap_counts": True,
@@ -172,7 +173,7 @@ FRUGAL_DEFAULTS: dict[str, Any] = {"learning_rate": 3e-3}
 def setting(model: Any, name: str) -> Any:
     """Return a parameter of an ``XRTransformer``, or what None stands for."""
     value = getattr(model, name, None)
-    if not (value is None or value == "auto"):
+    if not (value is None or (isinstance(value, str) and value == "auto")):
         return value
     if name == "cost_weights" and value is None:
         return None
@@ -206,10 +207,10 @@ def automatic_length(lengths: np.ndarray) -> int:
 
 def automatic_steps(n_rows: int, batch_size: int) -> int:
     """Return the steps of all levels together: ten times through the rows, more often where these
-    are few and 2,000 steps are not reached, at most forty times.
+    are few and 1,000 steps are not reached, at most forty times.
 
-    >>> automatic_steps(41_333, 128), automatic_steps(15_000, 128), automatic_steps(300, 32)
-    (3230, 2000, 400)
+    >>> automatic_steps(41_333, 256), automatic_steps(15_000, 256), automatic_steps(1000, 256)
+    (1615, 1000, 157)
     """
     low, high = (-(-times * n_rows // batch_size) for times in _EPOCHS)
     return min(max(_STEPS, low), high)
@@ -269,6 +270,14 @@ def check_settings(model: Any) -> None:
         raise TypeError(f"vectorizer must be a Tfidf or None, got {model.vectorizer!r}")
     for name in ("most_active", "man_beam", "batch_size"):
         as_k(setting(model, name), name)
+    if setting(model, "max_length") is not None:
+        as_k(setting(model, "max_length"), "max_length")
+    beam = setting(model, "beam")
+    if not isinstance(beam, Integral):
+        if isinstance(beam, str) or not len(beam):
+            raise ValueError(f"beam must be a number, or one per level, got {beam!r}")
+        beam = max(as_k(width, "beam") for width in beam)
+    as_k(beam, "beam")
     for name in ("positive_cost", "negative_cost", "upper_cost"):
         value = setting(model, name)
         if not isinstance(value, Real) or isinstance(value, bool):

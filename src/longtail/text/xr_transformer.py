@@ -40,6 +40,7 @@ from longtail.tree.shape import default_level_sizes
 
 __all__ = ["XRTransformer"]
 
+_OF_THE_PLAN = ("learning_rate", "output_learning_rate", "warmup_steps", "batch_size")
 # Parameters that the levels do not depend on, so that a checkpoint serves for other rankers.
 _OF_THE_REST = (
     "preset",
@@ -92,6 +93,7 @@ class XRTransformer(TextRanker):
     cost_weights, threshold : of the ranker (``XRLinear``); "auto" for cost weights is "normalized"
         or what the preset says
     beam : nodes that the ranker keeps per level, a number or one for each level but the last
+    output_learning_rate : of the weights of nodes; None for that of the encoder
     learning_rate, warmup_steps, batch_size, dropout, clip, pooling, max_length, frozen_layers,
         gradient_checkpointing, micro_batch, device, precision, runtime, onnx, random_state,
         n_jobs : as in ``TextNetwork``; rates fall to zero on every level. An encoder that is frozen
@@ -140,6 +142,7 @@ class XRTransformer(TextRanker):
         threshold: float | None = None,
         beam: int | Sequence[int] | None = None,
         learning_rate: float | None = None,
+        output_learning_rate: float | None = None,
         warmup_steps: float | None = None,
         batch_size: int | None = None,
         dropout: float = 0.1,
@@ -180,6 +183,7 @@ class XRTransformer(TextRanker):
         self.threshold = threshold
         self.beam = beam
         self.learning_rate = learning_rate
+        self.output_learning_rate = output_learning_rate
         self.warmup_steps = warmup_steps
         self.batch_size = batch_size
         self.dropout = dropout
@@ -226,7 +230,10 @@ class XRTransformer(TextRanker):
         return PairedRows(tokens, self.vectorizer_.transform(texts))
 
     def _learn(self, X: Any, Y: Any, **options: Any) -> Any:
-        check_settings(self)  # before texts are read
+        check_settings(self)  # before texts are read, and not after an encoder is trained
+        for which in ("", "refined_"):
+            default_level_sizes(2, **self._tree_settings(which, 2))
+        self._ranker(2)._check_params()
         return super()._learn(X, Y, **options)
 
     def _longest(self) -> int:
@@ -259,8 +266,7 @@ class XRTransformer(TextRanker):
             self,
             epochs=1,
             seed=seed,
-            **{name: self._setting(name) for name in ("learning_rate", "warmup_steps")},
-            batch_size=self._setting("batch_size"),
+            **{name: self._setting(name) for name in _OF_THE_PLAN},
         )
         tokenizer = X.tokens.source or self._first_tokenizer([])
         trained = train_levels(

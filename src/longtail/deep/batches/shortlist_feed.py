@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 from typing import Any, Protocol
 
 import numpy as np
@@ -45,6 +47,21 @@ class ShortlistFeed:
         return self.steps
 
     def epoch(self, number: int) -> Iterator[tuple[Any, PoolTargets]]:
+        def listed(step: int, rows: np.ndarray) -> tuple[np.ndarray, Any]:
+            return rows, self.lists.padded(rows, [self.seed, 8, number, step])
+
+        batches = enumerate(self._rows(number))
+        with ThreadPoolExecutor(1) as pool:  # makes the lists of a batch during the one before
+            waiting = [pool.submit(listed, *batch) for batch in islice(batches, 1)]
+            while waiting:
+                rows, lists = waiting.pop().result()
+                waiting = [pool.submit(listed, *batch) for batch in islice(batches, 1)]
+                labels, targets, weights = (torch.tensor(a).to(self.device) for a in lists)
+                tokens = self.inputs.take_known(rows, torch.tensor(rows).to(self.device))
+                yield tokens, PoolTargets(labels.long(), targets.float(), weights.float())
+
+    def _rows(self, number: int) -> Iterator[np.ndarray]:
+        """Yield the rows of every step."""
         done, turn = 0, 0
         while done < self.steps:
             turn += 1
@@ -54,13 +71,7 @@ class ShortlistFeed:
             for begin in range(0, len(order), self.batch_size):
                 if done == self.steps:
                     return
-                rows = order[begin : begin + self.batch_size]
-                labels, targets, weights = (
-                    torch.tensor(array).to(self.device)
-                    for array in self.lists.padded(rows, [self.seed, 8, number, done])
-                )
-                tokens = self.inputs.take_known(rows, torch.tensor(rows).to(self.device))
-                yield tokens, PoolTargets(labels.long(), targets.float(), weights.float())
+                yield order[begin : begin + self.batch_size]
                 done += 1
 
     def arrays(self) -> dict[str, torch.Tensor]:
