@@ -25,14 +25,13 @@ from longtail.deep.training.plan import Plan
 from longtail.deep.training.trainer import Outcome, Trainer, own_randomness, require_device
 from longtail.deep.training.validation import LabelValidation
 from longtail.propensity import JainPropensity
+from longtail.text.all_texts import AllTexts
 from longtail.text.dual_cost import dual_cost
-from longtail.text.encoding import blocks
 from longtail.text.training import first_encoder, torch_threads
 
 __all__ = ["DualTrained", "plan_dual_encoder", "train_dual_encoder"]
 
 _MANY_LABELS = 100_000  # from so many on the cost is told before the first epoch
-_ENCODED = {"cpu": 1 << 12, "cuda": 1 << 18}  # padded tokens encoded at a time, all at once
 
 
 @dataclass
@@ -131,27 +130,6 @@ def _prepared(
         title=type(model).__name__,
     )
     return trainer, texts
-
-
-class AllTexts:
-    """Encodes many texts with the encoder as it is at the time."""
-
-    def __init__(self, encoder: nn.Module, plan: Plan) -> None:
-        self.encoder, self.device = encoder, torch.device(plan.device)
-        self.low = plan.precision == "bfloat16" and not encoder.sparse_gradients
-
-    @torch.no_grad()
-    def vectors(self, texts: TokenRows) -> torch.Tensor:
-        """Return vectors (n, e) float32."""
-        was_training = self.encoder.training
-        self.encoder.eval()
-        out = torch.empty(len(texts), self.encoder.width, device=self.device)  # type: ignore[arg-type]
-        for numbers in blocks(texts, _ENCODED.get(self.device.type, 1 << 12)):
-            at = torch.tensor(numbers).to(self.device)
-            with torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self.low):
-                out[at] = self.encoder(texts.take_known(numbers, at)).float()
-        self.encoder.train(was_training)
-        return out
 
 
 def _heads(
