@@ -22,6 +22,7 @@ __all__ = [
     "as_weight",
     "by_column",
     "check_cost",
+    "level_cost",
     "ones_of",
     "row_entries",
     "train_level",
@@ -200,9 +201,23 @@ def _room(
 
 
 def check_cost(C: Any) -> None:
-    """Refuses a cost that is not a positive, finite number."""
-    if not 0 < C < np.inf:
-        raise ValueError(f"C must be positive and finite, got {C}")
+    """Refuses a cost that is not a positive, finite number, or one such number per level."""
+    for each in [C] if np.ndim(C) == 0 else C:
+        if not 0 < each < np.inf:
+            raise ValueError(f"C must be positive and finite, got {C}")
+
+
+def level_cost(C: Any, level: int, depth: int) -> float:
+    """Return the cost of a level, out of one for all or one for each of them.
+
+    >>> level_cost(0.5, 0, 3), level_cost([1, 1, 2], 2, 3)
+    (0.5, 2.0)
+    """
+    if np.ndim(C) == 0:
+        return float(C)
+    if len(C) != depth:
+        raise ValueError(f"C names {len(C)} levels, but the tree has {depth}")
+    return float(C[level])
 
 
 def as_weight(value: Any, name: str) -> np.ndarray:
