@@ -28,7 +28,8 @@ class Report:
     be trusted as probabilities, where they were said to be some; ``rules`` what other decision
     rules make of the same rows, the report's own answers first; ``labels`` the table of single
     labels, from frequent to rare; ``measured_on`` says in words which rows these are, where that
-    is known.
+    is known; ``provenance`` when and by which command it was made, of which file, where a command
+    made it.
     """
 
     title: str
@@ -45,6 +46,7 @@ class Report:
     rules: tuple[RuleResult, ...] = ()
     labels: tuple[Label, ...] = ()
     measured_on: str = ""
+    provenance: dict[str, Any] | None = None
 
     def __getitem__(self, name: str) -> float:
         try:
@@ -98,6 +100,7 @@ class Report:
             "calibration": None if self.calibration is None else _plain(asdict(self.calibration)),
             "warnings": [_plain(asdict(note)) for note in self.warnings],
             "settings": dict(self.settings),
+            "provenance": None if self.provenance is None else dict(self.provenance),
         }
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
