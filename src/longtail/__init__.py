@@ -54,6 +54,7 @@ _HOME = {
     "native_info": "_native",
     "read_xc": "data",
     "register_dataset": "data",
+    "register_ranker": "models",
     "save_matrix": "features",
     "tradeoff": "report",
     "train_validation_split": "data",
@@ -81,6 +82,7 @@ _ROOMS = {
     "report",
     "solvers",
     "tagger",
+    "testing",
     "text",
     "tree",
 }

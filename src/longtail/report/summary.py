@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -49,6 +50,11 @@ class Report:
     provenance: dict[str, Any] | None = None
 
     def __getitem__(self, name: str) -> float:
+        if name.startswith("abandonment@"):
+            new = name.replace("abandonment", "hit rate")
+            text = f"{name!r} is called {new!r} now; the old name will go"
+            warnings.warn(text, DeprecationWarning, stacklevel=2)
+            name = new
         try:
             return self.metrics[name].value
         except KeyError:

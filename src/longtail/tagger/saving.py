@@ -11,7 +11,7 @@ from longtail import persist
 from longtail.data import Vocabulary
 from longtail.data.row_filter import RowFilter
 from longtail.exceptions import ModelFormatError
-from longtail.models import TABLE, from_state
+from longtail.models import from_state, is_known
 
 if TYPE_CHECKING:
     from longtail.tagger.tagger import Tagger
@@ -76,14 +76,17 @@ def check_savable(name: str, part: Any, reason: str | None = None) -> None:
     )
 
 
-_ADVICE = {"vectorizer": ", give the tagger rows of features instead of texts"}
+_ADVICE = {
+    "vectorizer": ", give the tagger rows of features instead of texts",
+    "model": ", register yours (longtail.register_ranker)",
+}
 
 
 def _foreign(part: Any) -> Any:
     """What in this estimator is not in the table of types, or None."""
     if part is None or isinstance(part, type):  # a class is refused when it is copied
         return None
-    if getattr(part, "type_tag", None) not in TABLE:
+    if not is_known(part):
         return part
     for value in part.get_params(deep=False).values():
         for inner in value if isinstance(value, (list, tuple)) else (value,):
