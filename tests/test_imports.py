@@ -25,7 +25,7 @@ augment codes decide calibrate
 baselines linear deep text coded
 models ensemble distributed
 report audit tagger
-serve cli compat
+serve cli compat testing
 """
 ROOMS = TABLE.split()
 FLOOR = {room: floor for floor, room in enumerate(ROOMS)}
@@ -41,6 +41,7 @@ AT_HOME = {
     "fastapi": ("serve",),
     "starlette": ("serve",),
     "uvicorn": ("serve",),
+    "pandas": ("testing",),
 }
 
 NAMED = re.compile(r"longtail\.(\w+)(\.\w+)*(:\w+)?")  # a module named in a string, to import later

@@ -55,6 +55,7 @@ _HOME = {
     "native_info": "_native",
     "read_xc": "data",
     "register_dataset": "data",
+    "register_ranker": "models",
     "save_matrix": "features",
     "tradeoff": "report",
     "train_validation_split": "data",
@@ -82,6 +83,7 @@ _ROOMS = {
     "report",
     "solvers",
     "tagger",
+    "testing",
     "text",
     "tree",
 }

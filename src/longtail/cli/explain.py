@@ -21,9 +21,7 @@ def command(
     text: Annotated[str, typer.Argument(help="The text, or - to read it from standard input.")],
     label: Annotated[
         list[str] | None,
-        typer.Option(
-            "--label", "-l", help="Label to explain (repeatable). \\[default: the best k]"
-        ),
+        typer.Option("--label", "-l", help="Label to explain (repeatable). [default: the best k]"),
     ] = None,
     k: Annotated[int, typer.Option("-k", "--k", help="How many of the best labels.", min=1)] = 3,
     words: Annotated[int, typer.Option(help="Words to list for each label.", min=1)] = 10,

@@ -19,6 +19,7 @@ from longtail.decide.candidates import Candidates, as_candidates
 from longtail.decide.rule import by_probability, decide_linear
 from longtail.decide.utilities import MACRO, Constants
 from longtail.exceptions import MissingDependencyError
+from longtail.report.table import align, per_cent
 
 __all__ = ["Tradeoff", "TradeoffPoint", "tradeoff"]
 
@@ -103,17 +104,14 @@ class Tradeoff:
         }
 
     def table(self, points: Sequence[TradeoffPoint]) -> str:
-        """Some of the points as aligned text."""
-        names = [f"{name}@{self.k}" for name in self.metrics]
+        """Some of the points as aligned text, in per cent."""
         of = "measured" if self.points[0].measured is not None else "expected"
         of += ", over all labels"  # precision has no other reading
-        width = max([24, *(len(point.name) + 2 for point in points)])
-        lines = [f"{'':{width}}{names[0]:>20}{names[1]:>20}   ({of}; * on the front)"]
+        rows = [["", *(f"{name}@{self.k}" for name in self.metrics), ""]]
         for point in points:
-            first, second = point.values
-            star = "*" if point.on_front else ""
-            lines.append(f"{point.name:{width}}{first:>20.4f}{second:>20.4f}   {star}")
-        return "\n".join(lines)
+            values = (per_cent(value) for value in point.values)
+            rows.append([point.name, *values, "*" if point.on_front else ""])
+        return f"In per cent, {of}; * on the front\n{align(rows)}"
 
     def __str__(self) -> str:
         return self.table(self.points)
