@@ -2,10 +2,10 @@
 
 PECOS needs an environment of its own (``pip install libpecos==1.2.8 transformers==4.36.2``):
 
-    python benchmarks/text/pecos.py prepare --output FOLDER [--rows 5000]
-    PECOS/bin/python benchmarks/text/pecos.py pecos --encoder ENCODER --data FOLDER
-    python benchmarks/text/pecos.py ours --encoder ENCODER --data FOLDER
-    python benchmarks/text/pecos.py print --data FOLDER
+    python benchmarks/text/pecos_xr_transformer.py prepare --output FOLDER [--rows 5000]
+    PECOS/bin/python benchmarks/text/pecos_xr_transformer.py pecos --encoder ENCODER --data FOLDER
+    python benchmarks/text/pecos_xr_transformer.py ours --encoder ENCODER --data FOLDER
+    python benchmarks/text/pecos_xr_transformer.py print --data FOLDER
 
 The first writes texts, TF-IDF features and labels of some training rows of DebDeps-src, and 1,000
 others to measure on. Both train by ``SETTINGS``; ``linear`` is the CPU time of trees
