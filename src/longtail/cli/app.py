@@ -20,6 +20,7 @@ from longtail.cli import (
     explain,
     inspect,
     predict,
+    sample,
     serve,
     tradeoff,
     train,
@@ -62,7 +63,7 @@ app = typer.Typer(
 _GROUPS = {
     "Everyday": (train, predict, evaluate, explain, add_labels, serve),
     "Choosing": (compare, tradeoff, tune),
-    "Looking": (inspect, audit, datasets, demo),
+    "Looking": (inspect, audit, datasets, sample, demo),
 }
 for _panel, _modules in _GROUPS.items():
     for _module in _modules:

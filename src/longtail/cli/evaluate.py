@@ -113,6 +113,7 @@ def _of_model(
     tagger = load_tagger(model)
     source = read(data, said.with_remembered(tagger, data))
     name, part = source.split(split)
+    alone = source.dev is None and source.test is None  # a file: its rows are called nothing else
     measured = tagger.evaluate(
         part.texts,
         part.Y,
@@ -120,7 +121,7 @@ def _of_model(
         unknown=part.unknown,
         k=ks,
         tail=tail,
-        title=f"{model.name} on {source.name}, {name} split",
+        title=f"{model.name} on {source.name}" + ("" if alone else f", {name} split"),
     )
     return measured_now(measured, data, source.sha256, model=str(model))
 

@@ -36,7 +36,10 @@ def command(
     if json:
         print_json([explanation.to_dict() for explanation in found])
         return
-    for explanation in found:
+    texts = tagger.label_texts_
+    for name, explanation in zip(names, found, strict=True):
+        if texts is not None:
+            print(texts[tagger.vocabulary_.id(str(name))])
         print(explanation)
         if sys.stdout.isatty():
             print(_coloured(explanation))

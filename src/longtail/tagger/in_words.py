@@ -18,6 +18,7 @@ _HOW = {
     "TextNetwork": "A neural network reads the text and scores every label.",
     "UniDEC": "It reads the text, and compares it with what labels are called.",
     "XRLinear": "It learned how much each word speaks for a group of labels, then for each label.",
+    "XRTransformer": "A neural network reads the text, and narrows its labels down group by group.",
 }
 
 

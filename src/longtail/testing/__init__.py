@@ -12,3 +12,5 @@ A file ``test_mine.py`` with two things in it, run by pytest::
 hold the tests, ``problems`` the data they run on. What a ranker does not offer is skipped. pandas
 and pytest are needed (the extra ``test``).
 """
+
+__all__: list[str] = []

@@ -17,7 +17,6 @@ pytest.register_assert_rewrite(
             "inputs",
             "parameters",
             "probabilities",
-            "problems",
             "refusals",
             "saving",
         )
