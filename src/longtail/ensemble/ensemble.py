@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from longtail import persist
-from longtail._validation import as_k, as_seed
+from longtail._validation import as_features, as_k, as_seed
 from longtail.base import Ranker
 from longtail.calibrate.ranker import ProbabilityRanker
 from longtail.data.label_filter import LabelFilter
@@ -82,6 +82,11 @@ class Ensemble(ProbabilityRanker):
         label texts (``longtail.augment``); members that count or validate on instances are told.
         """
         return self._learn(X, Y, checkpoint=checkpoint, n_label_rows=n_label_rows)
+
+    def _rows(self, X: Any, *, fitted: bool = True) -> Any:
+        n_features = self.n_features_in_ if fitted else None
+        blocks = all(model.reads_blocks for model in (self.members_ if fitted else self.models))
+        return as_features(X, n_features=n_features, blocks=blocks)
 
     def _fit(
         self,
