@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "kernels/base/best_k.h"
 #include "kernels/base/dense.h"
-#include "kernels/base/topk.h"
 
 namespace lt {
 
@@ -15,30 +15,6 @@ namespace {
 constexpr int64_t kProductsPerTask = 64;  // share a block of rows while it is in cache
 constexpr int64_t kVotesPerTask = 16;
 
-// The k best of a stream, in whatever order it comes.
-class BestProducts {
- public:
-  explicit BestProducts(int64_t k) : k_(k) {}
-
-  void offer(float score, int32_t id) {
-    if (!(score >= worst_)) return;  // nor NaN
-    items_.push_back({score, id});
-    if (static_cast<int64_t>(items_.size()) < 2 * k_ + 16) return;
-    std::nth_element(items_.begin(), items_.begin() + k_ - 1, items_.end(), ranks_before);
-    items_.resize(k_);
-    worst_ = items_.back().score;
-  }
-  void write(int32_t* ids, float* scores) {
-    const int64_t kept = keep_topk(items_.data(), static_cast<int64_t>(items_.size()), k_);
-    write_topk(items_.data(), kept, k_, ids, scores);
-  }
-
- private:
-  int64_t k_;
-  float worst_ = -kInf;  // no item below this can be among the k best
-  std::vector<Scored> items_;
-};
-
 }  // namespace
 
 bool top_inner_products(const float* blocks, int64_t n_rows, const float* bias, const MatrixView<const float>& queries,
@@ -46,14 +22,15 @@ bool top_inner_products(const float* blocks, int64_t n_rows, const float* bias, 
   const DenseKernels& dense = LT_DISPATCH(dense);
   const int64_t d = queries.n_cols;
   auto search = [&](int64_t begin, int64_t end, int) {
-    std::vector<BestProducts> best(end - begin, BestProducts(k));
+    std::vector<BestK> best(end - begin);
+    for (BestK& each : best) each.reset(k);
     std::vector<float> found((end - begin) * 16);
     for (int64_t first = 0; first < n_rows; first += 16) {
       dense.dot_block(queries.row(begin), end - begin, blocks + first * d, d, found.data());
       const int64_t width = std::min<int64_t>(16, n_rows - first);
       for (int64_t q = 0; q < end - begin; ++q)
         for (int64_t i = 0; i < width; ++i)
-          best[q].offer(found[q * 16 + i] + (bias ? bias[first + i] : 0.0f), static_cast<int32_t>(first + i));
+          best[q].push(found[q * 16 + i] + (bias ? bias[first + i] : 0.0f), static_cast<int32_t>(first + i));
     }
     for (int64_t q = begin; q < end; ++q) best[q - begin].write(ids + q * k, products + q * k);
   };
@@ -85,7 +62,8 @@ bool probe_lists(const InvertedLists& lists, const MatrixView<const int32_t>& pr
   auto search = [&](int64_t begin, int64_t end, int) {
     float found[16];
     for (int64_t q = begin; q < end; ++q) {
-      BestProducts best(k);
+      BestK best;
+      best.reset(k);
       for (int64_t j = 0; j < probes.n_cols; ++j) {
         const int32_t list = probes.row(q)[j];
         if (list < 0) break;
@@ -93,7 +71,7 @@ bool probe_lists(const InvertedLists& lists, const MatrixView<const int32_t>& pr
         for (int64_t first = lists.list_ptr[list]; first < lists.list_ptr[list + 1]; first += 16) {
           dense.dot_block(queries.row(q), 1, lists.blocks + first * d, d, found);
           for (int64_t i = 0; i < 16; ++i)
-            if (lists.row_of[first + i] >= 0) best.offer(found[i], lists.row_of[first + i]);
+            if (lists.row_of[first + i] >= 0) best.push(found[i], lists.row_of[first + i]);
         }
       }
       best.write(ids + q * k, products + q * k);

@@ -119,35 +119,34 @@ def train_level(
         if row_weight.shape != (X.shape[0],):
             raise ValueError(f"row_weight must be one number per row, got {row_weight.shape}")
         cost = cost * row_weight[Y.indices]
-    start = None
-    if problem.start is not None:
-        begin, bias = problem.start
-        start = (*csr_args(begin)[:3], np.ascontiguousarray(bias, np.float32))
-    rows, positives = problem.known or (None, None)
-    arrays, _ = core.train_level(
-        *csr_args(X),
-        _int64(problem.parents.indptr),
-        _int32(problem.parents.indices),
-        _int64(problem.child_ptr),
-        _int64(Y.indptr),
-        _int32(Y.indices),
-        sign,
-        np.ascontiguousarray(cost, dtype=np.float32),
-        against,
-        row_weight,
+    start, start_bias = problem.start or (None, None)
+    known_row, known_positive = problem.known or (None, None)
+    level = core.Level(
+        X=csr_args(X),
+        parent_ptr=_as(np.int64, problem.parents.indptr),
+        parent_rows=_as(np.int32, problem.parents.indices),
+        parent_weight=problem.parent_weight,
+        child_ptr=_as(np.int64, problem.child_ptr),
+        positive_ptr=_as(np.int64, Y.indptr),
+        positive_rows=_as(np.int32, Y.indices),
+        positive_sign=sign,
+        positive_cost=_as(np.float32, cost),
+        negative_cost=against,
+        row_weight=row_weight,
+        start=None if start is None else csr_args(start),
+        start_bias=None if start_bias is None else _as(np.float32, start_bias),
+        known_row=None if known_row is None else _as(np.uint8, known_row),
+        known_positive=None if known_positive is None else _as(np.uint8, known_positive),
+    )
+    params = core.LevelParams(
         **options.native(),
         seed=seed,
         first_child=first_child,
-        **{"from": start},
-        known_row=None if rows is None else rows.astype(np.uint8),
-        known_positive=None if positives is None else positives.astype(np.uint8),
-        parent_weight=problem.parent_weight,
-        room=_room(X, problem.parents, batch_bytes, folder),
         batch_bytes=batch_bytes,
         scratch_bytes=scratch_bytes,
-        n_threads=n_threads,
-        progress=progress,
+        room=_room(X, problem.parents, batch_bytes, folder),
     )
+    arrays, _ = core.train_level(level, params, n_threads, progress)
     return Layer(arrays)
 
 
@@ -221,9 +220,5 @@ def _per_child(value: Any, n_children: int, name: str) -> np.ndarray:
     return np.ascontiguousarray(array)
 
 
-def _int64(array: np.ndarray) -> np.ndarray:
-    return np.ascontiguousarray(array, dtype=np.int64)
-
-
-def _int32(array: np.ndarray) -> np.ndarray:
-    return np.ascontiguousarray(array, dtype=np.int32)
+def _as(dtype: Any, array: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(array, dtype=dtype)

@@ -55,7 +55,7 @@ def find_homes(model: Any, rows: Rows) -> np.ndarray:
     beams = [min(layer.n_children, _BEAM) for layer in model.layers_[:-2]]
     threads = n_threads(model.n_jobs)
     queries = rows.X[own]
-    ids, scores = inner.search_sparse(*csr_args(queries), width, beams, False, threads, None)
+    ids, scores = inner.search_sparse(csr_args(queries), width, beams, False, threads, None)
     scores = np.exp(scores - scores.max(axis=1, keepdims=True, initial=-np.inf))
     reached = sp.csr_matrix(
         (scores.ravel(), ids.ravel(), np.arange(0, ids.size + 1, width)),

@@ -326,7 +326,7 @@ class XRLinear(LinearRanker):
             [layer.native() for layer in layers], codes[:depth], powers[:depth], None, X.shape[1]
         )
         *above, width = beam_widths(self.beam, tree.level_sizes_)[:depth]
-        ids, scores = searcher.search_sparse(*csr_args(X), width, above, False, threads)
+        ids, scores = searcher.search_sparse(csr_args(X), width, above, False, threads)
         return TopK._trusted(ids, scores, tree.level_sizes_[depth - 1])
 
     def predict_topk(
