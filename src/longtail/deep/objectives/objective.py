@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar
@@ -13,7 +13,7 @@ import torch
 
 from longtail.deep.batches.targets import DenseRows, LabelBatch, LabelRows
 
-__all__ = ["REDUCTIONS", "Bound", "Entries", "Objective"]
+__all__ = ["REDUCTIONS", "Bound", "Entries", "Objective", "Pointwise"]
 
 REDUCTIONS = ("rows", "sum", "mean")
 
@@ -71,6 +71,23 @@ class Objective(ABC):
         return {"rows": rows, "sum": 1, "mean": rows * labels}[self.reduction]
 
 
+@dataclass(frozen=True)
+class Pointwise:
+    """A gradient by scores that is one formula, but for the observed labels: what a kernel needs.
+
+    ``kind``: a binary loss, whose slope for an absent label it is, or "softmax", ``e^(z - n)``;
+    times ``scale``. ``per_row`` (b,): the weight of absent labels, or n of a softmax; None for 1.
+    ``rows`` and ``columns`` (m,): the observed labels; ``at(z)``: their gradient, (m,), by scores.
+    """
+
+    kind: str
+    scale: float
+    per_row: torch.Tensor | None
+    rows: torch.Tensor
+    columns: torch.Tensor
+    at: Callable[[torch.Tensor], torch.Tensor]
+
+
 class Bound(ABC):
     """The loss of one batch. ``gradient`` and ``value`` are asked chunk by chunk, in any order;
     where ``looks`` is true, ``look`` has seen every chunk first and ``settle`` what it returned.
@@ -89,6 +106,10 @@ class Bound(ABC):
     @abstractmethod
     def gradient(self, products: torch.Tensor, bias: torch.Tensor, part: slice) -> torch.Tensor:
         """Return the gradient by the scores ``products + bias`` of a chunk, (b, w)."""
+
+    def pointwise(self) -> Pointwise | None:
+        """Return the gradient as a formula, or None where it is not one."""
+        return None
 
     @abstractmethod
     def value(self, z: torch.Tensor, part: slice) -> torch.Tensor:

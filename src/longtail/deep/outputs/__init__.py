@@ -15,6 +15,7 @@ part of the contract: the same bits on a CPU for any number of threads.
 
 from longtail.deep.outputs.full import Full
 from longtail.deep.outputs.heads import HeadPlan, Heads
+from longtail.deep.outputs.lean import Lean
 from longtail.deep.outputs.pool import Pool
 
-__all__ = ["Full", "HeadPlan", "Heads", "Pool"]
+__all__ = ["Full", "HeadPlan", "Heads", "Lean", "Pool"]

@@ -160,8 +160,8 @@ class Trainer:
         return self.validate(self.step.encode, self.output)
 
     def _check_finite(self) -> None:
-        trained = [*self.output.trained().values(), *(p.data for p in self.encoder.parameters())]
-        if not all(bool(torch.isfinite(array).all()) for array in trained):
+        encoder = all(bool(torch.isfinite(p.data).all()) for p in self.encoder.parameters())
+        if not encoder or not self.output.finite():
             raise ValueError("training diverged: lower learning_rate")
 
     def _keep_best(self, epoch: int, value: float | None) -> None:
