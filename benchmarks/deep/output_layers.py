@@ -187,31 +187,23 @@ def check(quick: bool, rates: tuple[float, float]) -> None:
 
 TILES = {
     "scores": [
-        Tiles(128, 256, 64, 8, 3),
-        Tiles(128, 256, 64, 8, 4, turns=1, split=True),
-        Tiles(128, 256, 64, 8, 3, turns=1),
-        Tiles(128, 256, 64, 8, 3, split=True),
-        Tiles(128, 128, 64, 4, 3, split=True),
-        Tiles(128, 128, 64, 8, 3),
         Tiles(128, 128, 64, 4, 3, turns=2, split=True),
-        Tiles(256, 128, 64, 8, 3),
+        Tiles(64, 256, 64, 4, 2, turns=2),
+        Tiles(64, 256, 64, 4, 2),
+        Tiles(64, 256, 32, 4, 4, turns=2),
+        Tiles(128, 128, 32, 4, 4, turns=2),
+        Tiles(128, 256, 64, 8, 3, turns=1),
+        Tiles(64, 128, 64, 4, 3, turns=3),
     ],
-    "inputs": [
-        Tiles(0, 0, 0),
-        Tiles(128, 256, 64, 8, 3),
-        Tiles(128, 256, 64, 8, 4),
-        Tiles(128, 128, 64, 4, 3, split=True),
-        Tiles(128, 128, 128, 8, 3),
-        Tiles(256, 128, 64, 8, 3),
-    ],
+    "inputs": [Tiles(0, 0, 0), Tiles(128, 256, 64, 8, 3), Tiles(256, 128, 64, 8, 3)],
     "update": [
         Tiles(128, 256, 64, 8, 3),
-        Tiles(128, 256, 64, 8, 3, turns=1, split=True),
-        Tiles(128, 256, 64, 8, 4, split=True),
+        Tiles(64, 256, 64, 4, 2),
+        Tiles(64, 256, 64, 4, 2, turns=2),
+        Tiles(64, 256, 32, 4, 4),
         Tiles(128, 128, 64, 4, 3, split=True),
-        Tiles(128, 128, 64, 8, 3),
-        Tiles(128, 128, 64, 4, 3, turns=2, split=True),
-        Tiles(256, 128, 64, 8, 3),
+        Tiles(128, 128, 32, 4, 4),
+        Tiles(128, 256, 64, 8, 4, split=True),
     ],
 }
 
@@ -395,7 +387,52 @@ def huge(quick: bool, rates: tuple[float, float]) -> None:
         torch.cuda.set_per_process_memory_fraction(1.0)
 
 
-PARTS = {f.__name__: f for f in (check, tune, step, wide, encoder, huge)}
+def fan_in(quick: bool, rates: tuple[float, float]) -> None:
+    """Time forward and backward; bytes: values, index, scores, and every input that is gathered."""
+    from longtail.deep.outputs.fan_in import FanIn, drawn_index
+
+    labels, width, rows = 670_091, 768, 128
+    for f in (32, 64):
+        fresh()
+        rng = np.random.default_rng(0)
+        index = torch.tensor(rng.integers(0, width, (f, labels)).astype(np.uint16)).to(GPU)
+        small = drawn_index(rng, f, 1000, width)
+        assert small.max() < width
+        layer = FanIn(
+            torch.randn(f, labels, device=GPU), index, torch.zeros(labels, device=GPU), width
+        )
+        a, whole = torch.randn(rows, width, device=GPU), slice(0, labels)
+        forward = milliseconds(lambda: layer._products(a, whole))
+        weights = f * labels * 6
+        gathered = 4 * rows * f * labels
+        for kept in (1.0, 0.01):
+            g = torch.randn(rows, labels, device=GPU)
+            g *= torch.rand(rows, labels, device=GPU) < kept
+            through = torch.zeros_like(a)
+            backward = milliseconds(lambda: layer._back(a, g, whole, through))
+            one_way = 1e3 * (weights + 4 * rows * labels + gathered) / rates[1]
+            back = 1e3 * (weights + 4 * f * labels + 4 * rows * labels + 2 * kept * gathered)
+            tell(
+                "fan_in",
+                labels=labels,
+                inputs=width,
+                f=f,
+                batch=rows,
+                gradients_not_zero=kept,
+                forward_ms=forward,
+                forward_floor_ms=one_way,
+                backward_ms=backward,
+                backward_floor_ms=back / rates[1],
+                weights_only_ms=1e3 * weights / rates[1],
+                reserved_gib=reserved(),
+            )
+        goal, targets, h = batch_of(labels, rows, width, "squared_hinge")
+        ms = milliseconds(lambda: layer.step(h, targets, goal, 1e-3), 3, 1)
+        tell("fan_in", step_ms=ms, f=f, reserved_gib=reserved())
+        del layer
+
+
+PARTS = {f.__name__: f for f in (check, tune, step, wide, encoder, huge, fan_in)}
 
 
 def main() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,18 +12,22 @@ import torch
 from torch import nn
 
 from longtail.data.tokens import Tokens
+from longtail.deep.answers import OutputArrays
 from longtail.deep.batches.feed import RowFeed
 from longtail.deep.batches.token_rows import TokenRows
 from longtail.deep.encoders.average import Average
 from longtail.deep.encoders.convolution import Convolution
 from longtail.deep.encoders.transformer import Transformer
 from longtail.deep.objectives import ErrorLength, SquaredError, named
-from longtail.deep.outputs import Full
+from longtail.deep.output_plan import OutputPlan
+from longtail.deep.outputs.chosen import chosen_layer, drawn_outputs, output_arrays
+from longtail.deep.perceptron import label_counts
 from longtail.deep.training.checkpoint import open_checkpoint
 from longtail.deep.training.plan import Plan
 from longtail.deep.training.trainer import Outcome, Trainer, own_randomness, require_device
 from longtail.deep.training.validation import LabelValidation, TargetValidation
 from longtail.propensity import JainPropensity
+from longtail.text.label_clusters import with_clusters
 from longtail.text.pretrained import fetched
 
 __all__ = ["Trained", "first_encoder", "torch_threads", "train_text_network"]
@@ -31,11 +35,10 @@ __all__ = ["Trained", "first_encoder", "torch_threads", "train_text_network"]
 
 @dataclass
 class Trained:
-    """A trained encoder (a torch module), output weights (L, e) and bias (L,), and how it went."""
+    """A trained encoder (a torch module), the arrays of the output layer, and how it went."""
 
     encoder: nn.Module
-    weights: np.ndarray
-    bias: np.ndarray
+    outputs: OutputArrays
     outcome: Outcome
 
 
@@ -47,16 +50,26 @@ def train_text_network(
     *,
     loss: str,
     propensity: np.ndarray | None,
+    outputs: OutputPlan,
     n_tokens: int,
     start: Any = None,
 ) -> Trained:
     """Train on ``tokens`` and ``targets``: CSR labels, or a dense matrix for a regression.
 
-    ``model`` has the parameters of the encoder; ``start`` is a fitted model to go on from.
+    ``model`` has the parameters of the encoder, ``outputs`` those of the output layer; ``start`` is
+    a fitted model to go on from.
     """
     require_device(plan.device)
     device = torch.device(plan.device)
-    objective = named(loss, correction=model.correction, propensity=propensity, seed=plan.seed)
+    objective = named(
+        loss,
+        reduction=outputs.reduction,
+        correction=model.correction,
+        propensity=propensity,
+        seed=plan.seed,
+    )
+    if outputs.learning_rate is not None:
+        plan = replace(plan, output_learning_rate=outputs.learning_rate)
     valid, rows = plan.split(len(tokens))
     with own_randomness(device):
         torch.manual_seed(plan.seed % 2**63)
@@ -66,17 +79,16 @@ def train_text_network(
         encoder = encoder.to(device)
     if start is None:
         rng = np.random.default_rng([plan.seed, 3])
-        shape = (targets.shape[1], encoder.width)
-        weights = rng.standard_normal(shape, np.float32) * np.float32(0.02)
         bias = objective.start_bias(targets[rows])
+        first = drawn_outputs(outputs, rng, targets.shape[1], encoder.width, bias, 0.02)
     else:
-        weights, bias = start.output_weights_, start.output_bias_
-    output = Full(
-        torch.tensor(weights).to(device),
-        torch.tensor(bias).to(device),
-        weight_decay=plan.weight_decay,
-        low_precision=plan.precision == "bfloat16",
+        first = start._output_arrays()
+    steps = -(-len(rows) // plan.batch_size)
+    output = chosen_layer(
+        outputs, plan, first, total_steps=plan.epochs * steps, counts=label_counts(targets)
     )
+    if outputs.auxiliary:
+        output = with_clusters(output, outputs, plan, tokens[rows], targets[rows], steps)
     inputs = TokenRows(tokens, device, getattr(encoder, "max_length", None))
     whole = objective.rows(targets, device, 0)
     validate: Any = None
@@ -110,13 +122,13 @@ def train_text_network(
             pooling=model.pooling,
             frozen=model.frozen_layers,
             threads=plan.threads,
+            **({} if outputs == OutputPlan() else {"outputs": asdict(outputs)}),
         ),
         title=type(model).__name__,
     )
     with torch_threads(plan):
         outcome = trainer.run()
-    trained = [array.detach().cpu().numpy().copy() for array in output.trained().values()]
-    return Trained(encoder.eval(), trained[0], trained[1], outcome)
+    return Trained(encoder.eval(), output_arrays(getattr(output, "main", output)), outcome)
 
 
 @contextmanager

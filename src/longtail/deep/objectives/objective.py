@@ -20,11 +20,12 @@ REDUCTIONS = ("rows", "sum", "mean")
 
 @dataclass(frozen=True)
 class Objective(ABC):
-    """A loss with the weights of its entries. ``link`` tells what a score means: "sigmoid" and
+    """A loss with the weights of its entries, times ``scale``. ``link`` tells what a score means: "sigmoid" and
     "softmax" make it a probability, "hinge" and "identity" do not.
     """
 
     reduction: str = "rows"
+    scale: float = 1.0
     link: ClassVar[str]
 
     def __post_init__(self) -> None:
@@ -66,9 +67,9 @@ class Objective(ABC):
         """
         raise TypeError(f"{type(self).__name__} cannot learn from a pool of labels")
 
-    def divisor(self, rows: int, labels: int) -> int:
+    def divisor(self, rows: int, labels: int) -> float:
         """Return what the sum over rows and labels is divided by."""
-        return {"rows": rows, "sum": 1, "mean": rows * labels}[self.reduction]
+        return {"rows": rows, "sum": 1, "mean": rows * labels}[self.reduction] / self.scale
 
 
 @dataclass(frozen=True)

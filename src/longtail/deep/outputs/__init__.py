@@ -13,9 +13,10 @@ those of labels, with or without a row of weights for each. The order of chunks 
 part of the contract: the same bits on a CPU for any number of threads.
 """
 
+from longtail.deep.outputs.fan_in import FanIn
 from longtail.deep.outputs.full import Full
 from longtail.deep.outputs.heads import HeadPlan, Heads
 from longtail.deep.outputs.lean import Lean
 from longtail.deep.outputs.pool import Pool
 
-__all__ = ["Full", "HeadPlan", "Heads", "Lean", "Pool"]
+__all__ = ["FanIn", "Full", "HeadPlan", "Heads", "Lean", "Pool"]

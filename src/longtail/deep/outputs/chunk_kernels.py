@@ -14,7 +14,7 @@ The gradient of the weights exists in the registers of ``update`` alone.
 import triton
 import triton.language as tl
 
-__all__ = ["entry_scores", "input_gradient", "put_entries", "score_gradients", "update"]
+__all__ = ["entry_scores", "input_gradient", "put_entries", "score_gradients", "update", "widened"]
 
 
 @triton.jit
@@ -34,16 +34,13 @@ def _stochastic(value, place, seed, BITS: tl.constexpr):
     """Round by random bits of the place, as ``rounding.random_bits`` and ``stochastic`` do."""
     x = place.to(tl.uint32) * 0x9E3779B1 + seed.to(tl.uint32)
     x = (x ^ (x >> 16)) * 0x85EBCA6B
-    x = (x ^ (x >> 13)) * 0xC2B2AE35
     if BITS == 16:
         bits = value.to(tl.int32, bitcast=True) + (x >> 16).to(tl.int32)
         out = (bits >> 16).to(tl.int16)
     else:
-        size = tl.minimum(tl.abs(value), 448.0)
-        some = (x >> 12).to(tl.int32)
-        normal = ((size.to(tl.int32, bitcast=True) + some) >> 20) - 960
-        small = (size * 512 + some.to(tl.float32) * 9.5367431640625e-07).to(tl.int32)  # 2^-20
-        code = tl.minimum(tl.where(size < 0.015625, small, normal), 0x7E)
+        size = tl.abs(value) * 7.52316384526264e-37  # 2^-120
+        code = (size.to(tl.int32, bitcast=True) + (x >> 12).to(tl.int32)) >> 20
+        code = tl.minimum(code, 0x7E)
         code = tl.where(value != value, 0x7F, code)
         out = tl.where(value < 0, code | 0x80, code).to(tl.uint8)
     return out
@@ -152,6 +149,14 @@ def score_gradients(
                 [i, j],
                 _gradients(product, bias, per_row, row, column, b, width, scale, KIND, PER_ROW),
             )
+
+
+@triton.jit
+def widened(raw, out, count, BLOCK: tl.constexpr):
+    """E4M3 weights as bfloat16."""
+    i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    number = _number(tl.load(raw + i, mask=i < count, other=0), 8)
+    tl.store(out + i, number.to(tl.bfloat16), mask=i < count)
 
 
 @triton.jit

@@ -50,9 +50,12 @@ class Tiles:
 
 
 # By bits of a weight. Measured on an H200 (benchmarks/deep/output_layers.py --part tune).
-SCORES = {16: Tiles(128, 256, 64, split=True), 8: Tiles(128, 256, 128, split=True)}
-INPUTS = {16: Tiles(128, 256, 64), 8: Tiles(128, 256, 64)}
-UPDATE = {16: Tiles(128, 256, 64, split=True), 8: Tiles(128, 256, 64, split=True)}
+SCORES = {
+    16: Tiles(128, 128, 64, 4, 3, turns=2, split=True),
+    8: Tiles(128, 128, 128, 4, 3, turns=2, split=True),
+}
+INPUTS = {16: Tiles(0, 0, 0), 8: Tiles(0, 0, 0)}
+UPDATE = {16: Tiles(128, 256, 64, 8, 3), 8: Tiles(128, 256, 64, 8, 4, split=True)}
 
 
 def chunk_step(weights: Stored, width: int) -> Any:
@@ -180,7 +183,7 @@ class ChunkStep:
         """Add what a chunk contributes to the gradient of the vectors."""
         cut, weights = self.tiles[1], self.weights.raw[begin:end].view(self.kind)
         if not cut.rows:
-            low = weights.to(torch.bfloat16)
+            low = weights if self.bits == 16 else self._widened(begin, end)
             self.totals[0] += torch.mm(g, low, out_dtype=torch.float32)
             return
         count = -(-self.rows // cut.rows) * -(-self.e // cut.columns)
@@ -195,6 +198,13 @@ class ChunkStep:
             SHARES=self.shares,
             **cut.options(),
         )
+
+    def _widened(self, begin: int, end: int) -> torch.Tensor:
+        """Return E4M3 weights of a chunk as bfloat16."""
+        raw, block = self.weights.raw[begin:end], 4096
+        out = torch.empty(raw.shape, dtype=torch.bfloat16, device=raw.device)
+        _kernels().widened[(-(-raw.numel() // block),)](raw, out, raw.numel(), BLOCK=block)
+        return out
 
     def update(self, g: torch.Tensor, begin: int, end: int, seed: int) -> None:
         """Change the weights of a chunk."""

@@ -53,6 +53,7 @@ class Lean(Layer):
         self.weights = Stored(
             weights, precision, momentum=momentum > 0, compensated=compensated
         )
+        self.width = int(weights.shape[1])
         self.bias, self.momentum, self.weight_decay = bias, momentum, weight_decay
         self.seed, self.pool = seed, pool
 
@@ -69,10 +70,10 @@ class Lean(Layer):
         return self.weights.precision
 
     def scores(self, h: torch.Tensor, part: slice) -> torch.Tensor:
-        return self._products(decoded(nearest(h.float(), self.precision)), part) + self.bias[part]
+        return self._products(h.float(), part) + self.bias[part]
 
     def _products(self, x: torch.Tensor, part: slice) -> torch.Tensor:
-        """Return ``X W^T`` of a chunk, summed in float32. ``x`` has been rounded."""
+        """Return ``X W^T`` of a chunk, summed in float32."""
         weights = self.weights.part(part)
         if x.is_cuda and self.precision != "float32":  # what has few bits is multiplied as such
             low = torch.bfloat16
@@ -139,7 +140,7 @@ class Lean(Layer):
         return {"weights": self.weights.raw, "bias": self.bias}
 
     def finite(self) -> bool:
-        bounds = self._edges(1)
+        bounds = edges(self.n_labels, max(1, _SCORES // self.weights.raw.shape[1]))
         parts = (self.weights.raw[begin:end] for begin, end in pairwise(bounds))
         if self.precision == "float8":  # has no infinities, and NaN is all ones
             return not any(bool(((part & 0x7F) == 0x7F).any()) for part in parts)

@@ -5,9 +5,9 @@ sign, four bits of exponent, three of mantissa, kept as uint8. Its normal number
 448; below lies a grid of fixed step 2^-9, and beyond there is nothing: larger numbers become 448.
 
 Stochastic rounding goes up with the chance that makes its mean the number itself: random bits are
-added below those that are kept, and these are cut off. Below 2^-6 the bits of a float32 no longer
-lie on E4M3's grid, so there they are added at the scale of the grid. Numbers that the format has
-stay as they are.
+added below those that are kept, and these are cut off. Times 2^-120, the normal numbers of E4M3 are
+normal numbers of float32 and its grid below 2^-6 is float32's own grid of subnormal numbers, so
+that the same bits serve both. Numbers that the format has stay as they are.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ def raw_dtype(precision: str) -> torch.dtype:
 
 
 def random_bits(seed: int, shape: torch.Size, device: torch.device) -> torch.Tensor:
-    """Return 32 random bits for every place of an array, int64: a hash of the place and the seed.
+    """Return 32 random bits for every place of an array, int64: a hash of the place and the seed,
+    the best of them first. Over all seeds, every value occurs as often at every place.
 
     The kernels of ``longtail.deep.outputs.chunk_kernels`` draw the same bits.
     """
     x = torch.arange(shape.numel(), device=device)
     x = (x * 0x9E3779B1 + seed) & _WORD
     x = ((x ^ (x >> 16)) * 0x85EBCA6B) & _WORD
-    x = ((x ^ (x >> 13)) * 0xC2B2AE35) & _WORD
     return x.view(shape)
 
 
@@ -46,6 +46,7 @@ def decoded(raw: torch.Tensor) -> torch.Tensor:
     if raw.dtype == torch.uint8:
         bits = raw.to(torch.int32)
         size = ((bits & 0x7F) << 20).view(torch.float32) * 2.0**120
+        size = torch.where((bits & 0x7F) == 0x7F, torch.nan, size)
         return torch.where(bits >= 0x80, -size, size)
     return raw
 
@@ -69,10 +70,9 @@ def stochastic(values: torch.Tensor, precision: str, bits: torch.Tensor) -> torc
         own = values.contiguous().view(torch.int32)
         return ((own + (bits >> 16).to(torch.int32)) >> 16).to(torch.int16)
     if precision == "float8":
-        size, some = values.abs().clamp(max=_LARGEST), (bits >> 12).to(torch.int32)
-        normal = ((size.contiguous().view(torch.int32) + some) >> 20) - (120 << 3)
-        small = torch.floor(size * 512 + some * 2.0**-20).to(torch.int32)
-        code = torch.where(size < 2.0**-6, small, normal).clamp(max=0x7E)
+        size = values.abs() * 2.0**-120
+        code = (size.contiguous().view(torch.int32) + (bits >> 12).to(torch.int32)) >> 20
+        code = code.clamp(max=0x7E)
         code = torch.where(torch.isnan(values), 0x7F, code)
         return torch.where(values < 0, code | 0x80, code).to(torch.uint8)
     return values.clone()
