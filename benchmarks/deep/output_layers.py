@@ -1,13 +1,13 @@
 """Output layers on a GPU: time and memory of a step, and how far they are from their floors.
 
-    python benchmarks/deep/output_layers.py [--part check tune step wide encoder huge fan_in] [--quick]
+    python benchmarks/deep/output_layers.py [--quick] [--part check tune ...]
 
 Every part prints JSON, one line per measurement, and a part that fails prints why and leaves the
 others alone. Rows and labels are random: time depends on sizes, not on values.
 
 check    kernels against the same arithmetic in tensor operations
-tune     one kernel at a time, for several ways to cut its product into tiles, with the product alone
-         as the library multiplies it
+tune     one kernel at a time, for several ways to cut its product into tiles, and the product
+         alone as the library multiplies it
 step     a step of the full layer, batch 1,024: 670,091 labels x 768 and 2,812,281 x 512
 wide     the uncompressed network's 2,812,281 x 4,096, batch 2,000, and a step of MACH's network
 encoder  an encoder of MiniLM's size and 2,812,281 labels, batch 128 of 128 tokens
@@ -96,11 +96,9 @@ def measured_rates() -> tuple[float, float]:
     b = torch.randn(8192, 8192, device=GPU, dtype=torch.bfloat16)
     out = torch.empty_like(a)
     flops = 2 * 8192**3 / (milliseconds(lambda: torch.mm(a, b, out=out), 15, 5) / 1e3)
-    del a, b, out
     big = torch.empty(1 << 30, device=GPU, dtype=torch.uint8)
     other = torch.empty_like(big)
     rate = 2 * big.nbytes / (milliseconds(lambda: other.copy_(big), 10) / 1e3)
-    del big, other
     fresh()
     return flops, rate
 
@@ -210,56 +208,59 @@ TILES = {
 
 def tune(quick: bool, rates: tuple[float, float]) -> None:
     """Time each kernel on one chunk, for several tiles."""
-    for labels, width, rows in ((65_536, 512, 1024), (65_536, 768, 1024)):
-        if quick and width == 768:
-            continue
-        best = 1e3 * 2 * rows * labels * width / rates[0]
+    for width in (512,) if quick else (512, 768):
         for precision in ("bfloat16", "float8"):
-            raw = random_raw(labels, width, precision)
-            goal, targets, h = batch_of(labels, rows, width)
-            x_raw, bias = nearest(h, precision), torch.zeros(labels, device=GPU)
-            bound = goal.bind(targets, [0, labels])
-            about = {"width": width, "precision": precision, "floor_ms": best}
-            if precision == "bfloat16":
-                g = torch.randn(rows, labels, device=GPU).to(torch.bfloat16)
-                w, x = raw.view(torch.bfloat16), x_raw.view(torch.bfloat16)
-                products = {
-                    "scores": lambda x=x, w=w: x @ w.T,
-                    "inputs": lambda g=g, w=w: g @ w,
-                    "update": lambda g=g, x=x: g.T @ x,
-                }
-                for name, work in products.items():
-                    tell("tune", kernel=name, tiles="library alone", ms=milliseconds(work), **about)
-                del g, w
-            for name, choices in TILES.items():
-                for cut in choices:
-                    if precision == "float8" and name == "scores":
-                        cut = Tiles(**{**vars(cut), "depth": 128})
-                    place = ("scores", "inputs", "update").index(name)
-                    cuts = [chunk_step.SCORES, chunk_step.INPUTS, chunk_step.UPDATE]
-                    own = [c[16 if precision == "bfloat16" else 8] for c in cuts]
-                    own[place] = cut
-                    try:
-                        step = ChunkStep(
-                            Stored(raw, precision),
-                            bias,
-                            x_raw,
-                            bound.pointwise(),
-                            Sgd(1e-3),
-                            tuple(own),  # type: ignore[arg-type]
-                        )
-                        g = step.gradients[:, :labels]
-                        g.normal_()
-                        work = {
-                            "scores": lambda s=step: s.score_gradients(0, labels),
-                            "inputs": lambda s=step, g=g: s.input_gradient(g, 0, labels),
-                            "update": lambda s=step, g=g: s.update(g, 0, labels, 1),
-                        }[name]
-                        tell("tune", kernel=name, tiles=str(cut), ms=milliseconds(work), **about)
-                    except Exception as error:
-                        tell("tune", kernel=name, tiles=str(cut), error=str(error)[:200], **about)
-            del raw
+            tune_kernels(65_536, width, 1024, precision, rates)
             fresh()
+
+
+def tune_kernels(
+    labels: int, width: int, rows: int, precision: str, rates: tuple[float, float]
+) -> None:
+    """Time the kernels of one precision."""
+    best = 1e3 * 2 * rows * labels * width / rates[0]
+    raw = random_raw(labels, width, precision)
+    goal, targets, h = batch_of(labels, rows, width)
+    x_raw, bias = nearest(h, precision), torch.zeros(labels, device=GPU)
+    bound = goal.bind(targets, [0, labels])
+    about = {"width": width, "precision": precision, "floor_ms": best}
+    if precision == "bfloat16":
+        g = torch.randn(rows, labels, device=GPU).to(torch.bfloat16)
+        w, x = raw.view(torch.bfloat16), x_raw.view(torch.bfloat16)
+        products = {
+            "scores": lambda x=x, w=w: x @ w.T,
+            "inputs": lambda g=g, w=w: g @ w,
+            "update": lambda g=g, x=x: g.T @ x,
+        }
+        for name, work in products.items():
+            tell("tune", kernel=name, tiles="library alone", ms=milliseconds(work), **about)
+    for name, choices in TILES.items():
+        for cut in choices:
+            if precision == "float8" and name == "scores":
+                cut = Tiles(**{**vars(cut), "depth": 2 * cut.depth})
+            place = ("scores", "inputs", "update").index(name)
+            cuts = [chunk_step.SCORES, chunk_step.INPUTS, chunk_step.UPDATE]
+            own = [c[16 if precision == "bfloat16" else 8] for c in cuts]
+            own[place] = cut
+            try:
+                step = ChunkStep(
+                    Stored(raw, precision),
+                    bias,
+                    x_raw,
+                    bound.pointwise(),
+                    Sgd(1e-3),
+                    tuple(own),  # type: ignore[arg-type]
+                )
+                g = step.gradients[:, :labels]
+                g.normal_()
+                work = {
+                    "scores": lambda s=step: s.score_gradients(0, labels),
+                    "inputs": lambda s=step, g=g: s.input_gradient(g, 0, labels),
+                    "update": lambda s=step, g=g: s.update(g, 0, labels, 1),
+                }[name]
+                tell("tune", kernel=name, tiles=str(cut), ms=milliseconds(work), **about)
+            except Exception as error:
+                tell("tune", kernel=name, tiles=str(cut), error=str(error)[:200], **about)
 
 
 def full_step(
@@ -296,8 +297,6 @@ def full_step(
         most_gib=1.1 * weights + 0.5,
         finite=layer.finite(),
     )
-    del layer
-    fresh()
 
 
 def step(quick: bool, rates: tuple[float, float]) -> None:
@@ -335,7 +334,14 @@ def small_encoder(width: int, layers: int) -> torch.nn.Module:
 
 
 def encoded_step(
-    part: str, labels: int, width: int, layers: int, rows: int, tokens: int, precision: str, **about: Any
+    part: str,
+    labels: int,
+    width: int,
+    layers: int,
+    rows: int,
+    tokens: int,
+    precision: str,
+    **about: Any,
 ) -> None:
     fresh()
     encoder = small_encoder(width, layers).train()
@@ -369,8 +375,6 @@ def encoded_step(
         finite=layer.finite(),
         **about,
     )
-    del layer, encoder, optimiser
-    fresh()
 
 
 def encoder(quick: bool, rates: tuple[float, float]) -> None:
@@ -389,47 +393,46 @@ def huge(quick: bool, rates: tuple[float, float]) -> None:
 
 def fan_in(quick: bool, rates: tuple[float, float]) -> None:
     """Time forward and backward; bytes: values, index, scores, and every input that is gathered."""
-    from longtail.deep.outputs.fan_in import FanIn, drawn_index
-
-    labels, width, rows = 670_091, 768, 128
     for f in (32, 64):
         fresh()
-        rng = np.random.default_rng(0)
-        index = torch.tensor(rng.integers(0, width, (f, labels)).astype(np.uint16)).to(GPU)
-        small = drawn_index(rng, f, 1000, width)
-        assert small.max() < width
-        layer = FanIn(
-            torch.randn(f, labels, device=GPU), index, torch.zeros(labels, device=GPU), width
+        fan_in_of(f, rates)
+
+
+def fan_in_of(f: int, rates: tuple[float, float]) -> None:
+    from longtail.deep.outputs import FanIn
+
+    labels, width, rows = 670_091, 768, 128
+    rng = np.random.default_rng(0)
+    index = torch.tensor(rng.integers(0, width, (f, labels)).astype(np.uint16)).to(GPU)
+    layer = FanIn(torch.randn(f, labels, device=GPU), index, torch.zeros(labels, device=GPU), width)
+    a, whole = torch.randn(rows, width, device=GPU), slice(0, labels)
+    forward = milliseconds(lambda: layer._products(a, whole))
+    weights = f * labels * 6
+    gathered = 4 * rows * f * labels
+    for kept in (1.0, 0.01):
+        g = torch.randn(rows, labels, device=GPU)
+        g *= torch.rand(rows, labels, device=GPU) < kept
+        through = torch.zeros_like(a)
+        backward = milliseconds(lambda g=g, t=through: layer._back(a, g, whole, t))
+        one_way = 1e3 * (weights + 4 * rows * labels + gathered) / rates[1]
+        back = 1e3 * (weights + 4 * f * labels + 4 * rows * labels + 2 * kept * gathered)
+        tell(
+            "fan_in",
+            labels=labels,
+            inputs=width,
+            f=f,
+            batch=rows,
+            gradients_not_zero=kept,
+            forward_ms=forward,
+            forward_floor_ms=one_way,
+            backward_ms=backward,
+            backward_floor_ms=back / rates[1],
+            weights_only_ms=1e3 * weights / rates[1],
+            reserved_gib=reserved(),
         )
-        a, whole = torch.randn(rows, width, device=GPU), slice(0, labels)
-        forward = milliseconds(lambda: layer._products(a, whole))
-        weights = f * labels * 6
-        gathered = 4 * rows * f * labels
-        for kept in (1.0, 0.01):
-            g = torch.randn(rows, labels, device=GPU)
-            g *= torch.rand(rows, labels, device=GPU) < kept
-            through = torch.zeros_like(a)
-            backward = milliseconds(lambda: layer._back(a, g, whole, through))
-            one_way = 1e3 * (weights + 4 * rows * labels + gathered) / rates[1]
-            back = 1e3 * (weights + 4 * f * labels + 4 * rows * labels + 2 * kept * gathered)
-            tell(
-                "fan_in",
-                labels=labels,
-                inputs=width,
-                f=f,
-                batch=rows,
-                gradients_not_zero=kept,
-                forward_ms=forward,
-                forward_floor_ms=one_way,
-                backward_ms=backward,
-                backward_floor_ms=back / rates[1],
-                weights_only_ms=1e3 * weights / rates[1],
-                reserved_gib=reserved(),
-            )
-        goal, targets, h = batch_of(labels, rows, width, "squared_hinge")
-        ms = milliseconds(lambda: layer.step(h, targets, goal, 1e-3), 3, 1)
-        tell("fan_in", step_ms=ms, f=f, reserved_gib=reserved())
-        del layer
+    goal, targets, h = batch_of(labels, rows, width, "squared_hinge")
+    ms = milliseconds(lambda: layer.step(h, targets, goal, 1e-3), 3, 1)
+    tell("fan_in", step_ms=ms, f=f, reserved_gib=reserved())
 
 
 PARTS = {f.__name__: f for f in (check, tune, step, wide, encoder, huge, fan_in)}

@@ -30,8 +30,11 @@ class Case:
 TEXTS = {"encoder": "average", "epochs": 4, "batch_size": 16, "learning_rate": 0.02}
 TEXTS |= {"output_learning_rate": 0.05, "device": "cpu", "n_jobs": 1, "onnx": False}
 NETWORK = {"hidden": 8, "epochs": 3, "batch_size": 64, "learning_rate": 0.1, "dropout": 0.0}
+LEAN = {"output_precision": "float8", "output_options": {"reduction": "sum"}}
 WITH_TORCH = [
     Case("Network", lambda **p: lt.Network(**{**NETWORK, **p})),
+    Case("Network(float8)", lambda **p: lt.Network(**{**NETWORK, **LEAN, **p})),
+    Case("Network(fan_in)", lambda **p: lt.Network(**{**NETWORK, "fan_in": 5, **p})),
     Case(
         "MACH(network)",
         lambda **p: lt.MACH(
@@ -45,10 +48,12 @@ WITH_TORCH = [
 ]
 DUAL = {"encoder": "average", "epochs": 6, "batch_size": 16, "learning_rate": 0.02}
 DUAL |= {"head_learning_rate": 0.01, "device": "cpu", "n_jobs": 1, "onnx": False, "period": 2}
+FEW = {"fan_in": 8, "output_options": {"hidden": 24, "rewire_every": 5, "rewire_share": 0.1}}
 WITH_TEXTS = [
     Case("DualEncoder", lambda **p: lt.DualEncoder(**{**DUAL, **p}), texts=True),
     Case("UniDEC", lambda **p: lt.UniDEC(**{**DUAL, **p}), texts=True),
     Case("TextNetwork", lambda **p: lt.TextNetwork(**{**TEXTS, **p}), texts=True),
+    Case("TextNetwork(fan_in)", lambda **p: lt.TextNetwork(**{**TEXTS, **FEW, **p}), texts=True),
     Case(
         "MACH(texts)",
         lambda **p: lt.MACH(

@@ -66,7 +66,9 @@ def test_a_step_is_that_of_the_scattered_matrix(loss: str, kind: Any) -> None:
     array = AdamArray.starting(values.clone())
     array.update(expected, Adam(0.01), 1)
     clear = expected.abs() > 1e-6
-    torch.testing.assert_close(layer.values.values[clear], array.values[clear], rtol=1e-3, atol=1e-4)
+    torch.testing.assert_close(
+        layer.values.values[clear], array.values[clear], rtol=1e-3, atol=1e-4
+    )
 
 
 def test_all_inputs_are_a_dense_layer() -> None:
@@ -89,9 +91,7 @@ def test_a_wide_layer_in_front() -> None:
     values, index, bias, h, Y = problem(inputs=40)
     rng = np.random.default_rng(4)
     above = torch.tensor(rng.normal(size=(40, WIDTH)).astype(np.float32))
-    layer = FanIn(
-        values.clone(), index, bias.clone(), WIDTH, wide=(above.clone(), torch.zeros(40))
-    )
+    layer = FanIn(values.clone(), index, bias.clone(), WIDTH, wide=(above.clone(), torch.zeros(40)))
     goal = named("squared_hinge", reduction="mean")
     w1, x = above.clone().requires_grad_(), h.clone().requires_grad_()
     z = torch.relu(x @ w1.T) @ scattered(values, index, 40).T + bias

@@ -82,5 +82,5 @@ def test_what_is_no_number_stays_none() -> None:
 def test_random_bits_of_seeds_and_places() -> None:
     first, again, other = (random_bits(seed, torch.Size([1000]), CPU) for seed in (1, 1, 2))
     assert torch.equal(first, again) and not torch.equal(first, other)
-    assert 0 <= int(first.min()) and int(first.max()) < 1 << 32
+    assert int(first.min()) >= 0 and int(first.max()) < 1 << 32
     assert abs(float(first.double().mean()) / 2**31 - 1) < 0.1

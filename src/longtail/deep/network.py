@@ -232,7 +232,7 @@ class Network(ProbabilityRanker):
         outputs = OutputPlan.of(self)
         if outputs.hidden is not None or outputs.auxiliary:
             raise ValueError(
-                "hidden and auxiliary are options of TextNetwork: a Network has its own hidden layer"
+                "hidden and auxiliary are for TextNetwork: a Network has its own hidden layer"
             )
         n = n_instances(X.shape[0], n_label_rows)
         plan = Plan.of(self, seed=as_seed(self.random_state), n_label_rows=n_label_rows)
@@ -344,7 +344,7 @@ class Network(ProbabilityRanker):
             outputs = self._outputs() if whole else self._output_arrays().rows(ids)
             bias = np.ascontiguousarray(self.output_bias_[ids])
             found = outputs.top(self._hidden(X[rows], threads), wanted, threads, bias)
-            return TopK._trusted(*found, None)
+            return TopK._trusted(found[0], found[1], None)
 
         return labels.best(k, search)
 
@@ -354,7 +354,8 @@ class Network(ProbabilityRanker):
         X = as_features(X, n_features=self.n_features_in_)
         threads = n_threads(self.n_jobs)
         bias = np.ascontiguousarray(self.output_bias_)
-        return self._outputs().products(self._hidden(X, threads), threads, bias)
+        out: np.ndarray = self._outputs().products(self._hidden(X, threads), threads, bias)
+        return out
 
     def _get_state(self) -> persist.State:
         state = super()._get_state()

@@ -48,7 +48,8 @@ def train_perceptron(
     """Train on rows ``X`` and ``targets``: CSR labels, or a dense matrix for a regression.
 
     Returns the arrays ``w1`` (d, h), ``b1`` (h,) and those of the output layer, and how it went.
-    ``outputs``: what the output layer is; ``start``: such arrays to begin with. ``after_epoch(epoch, seconds, arrays)`` may look at them.
+    ``outputs``: what the output layer is; ``start``: such arrays to begin with.
+    ``after_epoch(epoch, seconds, arrays)`` may look at them.
     """
     require_device(plan.device)
     device = torch.device(plan.device)

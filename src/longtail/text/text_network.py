@@ -95,8 +95,8 @@ class TextNetwork(TextRanker):
         little), or None: where the extra ``onnx`` is installed
     random_state, n_jobs : on a CPU, the same seed and number of threads give the same bits
 
-    After ``fit``: ``output_weights_`` (L, e), ``output_bias_`` (L,), ``output_index_`` (None without
-    ``fan_in``), ``hidden_`` (weights and bias of the layer that ``output_options`` may put in front
+    After ``fit``: ``output_weights_`` (L, e), ``output_bias_`` (L,), ``output_index_`` (or None) with
+    ``fan_in``, ``hidden_`` (weights and bias of the layer that ``output_options`` may put in front
     of it, or None), ``encoder_``, ``tokenizer_``, ``n_truncated_``, ``loss_``, ``history_``,
     ``best_epoch_``.
 
@@ -330,7 +330,7 @@ class TextNetwork(TextRanker):
     def _top(self, vectors: np.ndarray, k: int) -> TopK:
         bias = np.ascontiguousarray(self.output_bias_)
         found = self._outputs().top(self._read(vectors), k, n_threads(self.n_jobs), bias)
-        return TopK._trusted(*found, self.n_labels_)
+        return TopK._trusted(found[0], found[1], self.n_labels_)
 
     def _predict_allowed(self, X: Any, k: int, labels: LabelFilter) -> TopK:
         """Look at the output weights of the allowed labels alone; texts are encoded once."""
@@ -341,7 +341,7 @@ class TextNetwork(TextRanker):
             outputs = self._outputs() if whole else self._output_arrays().rows(ids)
             bias = np.ascontiguousarray(self.output_bias_[ids])
             found = outputs.top(np.ascontiguousarray(vectors[rows]), wanted, threads, bias)
-            return TopK._trusted(*found, None)
+            return TopK._trusted(found[0], found[1], None)
 
         return labels.best(k, search)
 

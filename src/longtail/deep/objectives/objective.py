@@ -20,8 +20,8 @@ REDUCTIONS = ("rows", "sum", "mean")
 
 @dataclass(frozen=True)
 class Objective(ABC):
-    """A loss with the weights of its entries, times ``scale``. ``link`` tells what a score means: "sigmoid" and
-    "softmax" make it a probability, "hinge" and "identity" do not.
+    """A loss with the weights of its entries, times ``scale``. ``link`` tells what a score means:
+    "sigmoid" and "softmax" make it a probability, "hinge" and "identity" do not.
     """
 
     reduction: str = "rows"

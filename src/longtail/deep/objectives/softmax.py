@@ -103,9 +103,7 @@ class _SoftmaxBatch(Bound):
         def at(z: torch.Tensor) -> torch.Tensor:
             return (torch.exp(z - normaliser[entries.rows]) - entries.positive) / self.divisor
 
-        return Pointwise(
-            "softmax", 1 / self.divisor, normaliser, entries.rows, entries.columns, at
-        )
+        return Pointwise("softmax", 1 / self.divisor, normaliser, entries.rows, entries.columns, at)
 
     def value(self, z: torch.Tensor, part: slice) -> torch.Tensor:
         rows, columns, weights, _ = self.entries.of(part)

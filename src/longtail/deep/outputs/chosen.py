@@ -117,9 +117,7 @@ def output_arrays(layer: Any) -> OutputArrays:
         hidden = None
         if "wide_weights" in arrays:
             hidden = arrays["wide_weights"], arrays["wide_bias"]
-        return OutputArrays(
-            arrays["values"], arrays["bias"], arrays["index"], hidden, layer.width
-        )
+        return OutputArrays(arrays["values"], arrays["bias"], arrays["index"], hidden, layer.width)
     weights = arrays["weights"]
     if weights.dtype == np.int16:
         weights = weights.view(np.uint16)

@@ -3,8 +3,8 @@
 Three products per chunk of labels, tile by tile, on arrays that begin at the chunk. Descriptors let
 the hardware copy tiles and fill what lies outside with zeros::
 
-    score_gradients   G (b, w)  = f(X W^T + bias)            one program per processor, all tiles in turn
-    input_gradient    P (s, b, e) += G W, over a share s     added up by the caller, in one order
+    score_gradients   G (b, w)  = f(X W^T + bias)
+    input_gradient    P (s, b, e) += G W, over a share s of the labels
     update            W (w, e) <- round(W - rate (G^T X + decay W))
 
 The gradient of the weights exists in the registers of ``update`` alone.
@@ -87,7 +87,9 @@ def _slope(z, KIND: tl.constexpr):
 
 
 @triton.jit
-def _gradients(product, bias, per_row, row, column, b, width, scale, KIND: tl.constexpr, PER_ROW: tl.constexpr):
+def _gradients(
+    product, bias, per_row, row, column, b, width, scale, KIND: tl.constexpr, PER_ROW: tl.constexpr
+):
     inside = column < width
     z = product + tl.load(bias + column, mask=inside, other=0.0)[None, :]
     if KIND == "softmax":
@@ -258,9 +260,7 @@ def update(
 ):
     """Tiles of the same labels lie next to each other, so that they share the gradients."""
     columns = tl.cdiv(e, BN)
-    for tile in tl.range(
-        tl.program_id(0), columns * tl.cdiv(width, BM), PROGRAMS, flatten=FLATTEN
-    ):
+    for tile in tl.range(tl.program_id(0), columns * tl.cdiv(width, BM), PROGRAMS, flatten=FLATTEN):
         i, j = (tile // columns) * BM, (tile % columns) * BN
         change = tl.zeros((BM, BN), tl.float32)
         for k in range(0, b, BK):
@@ -268,10 +268,67 @@ def update(
         if SPLIT:
             halves = tl.permute(tl.reshape(change, (BM, 2, BN // 2)), (0, 2, 1))
             first, second = tl.split(halves)
-            _moved(first, raw, i, j, momentum, slots, compensation, width, e, seed, rate, inertia, decay, BITS, MOMENTUM, COMPENSATED, BM, BN // 2)  # fmt: skip
-            _moved(second, raw, i, j + BN // 2, momentum, slots, compensation, width, e, seed, rate, inertia, decay, BITS, MOMENTUM, COMPENSATED, BM, BN // 2)  # fmt: skip
+            _moved(
+                first,
+                raw,
+                i,
+                j,
+                momentum,
+                slots,
+                compensation,
+                width,
+                e,
+                seed,
+                rate,
+                inertia,
+                decay,
+                BITS,
+                MOMENTUM,
+                COMPENSATED,
+                BM,
+                BN // 2,
+            )
+            _moved(
+                second,
+                raw,
+                i,
+                j + BN // 2,
+                momentum,
+                slots,
+                compensation,
+                width,
+                e,
+                seed,
+                rate,
+                inertia,
+                decay,
+                BITS,
+                MOMENTUM,
+                COMPENSATED,
+                BM,
+                BN // 2,
+            )
         else:
-            _moved(change, raw, i, j, momentum, slots, compensation, width, e, seed, rate, inertia, decay, BITS, MOMENTUM, COMPENSATED, BM, BN)  # fmt: skip
+            _moved(
+                change,
+                raw,
+                i,
+                j,
+                momentum,
+                slots,
+                compensation,
+                width,
+                e,
+                seed,
+                rate,
+                inertia,
+                decay,
+                BITS,
+                MOMENTUM,
+                COMPENSATED,
+                BM,
+                BN,
+            )
 
 
 @triton.jit(do_not_specialize=["count"])
@@ -293,7 +350,16 @@ def entry_scores(
 
 @triton.jit
 def put_entries(
-    out, stride, rows, labels, values, cuts, chunk, begin, PROGRAMS: tl.constexpr, BLOCK: tl.constexpr
+    out,
+    stride,
+    rows,
+    labels,
+    values,
+    cuts,
+    chunk,
+    begin,
+    PROGRAMS: tl.constexpr,
+    BLOCK: tl.constexpr,
 ):
     """Write the gradients of the observed labels of a chunk, whose first label is ``begin``."""
     first, last = tl.load(cuts + chunk), tl.load(cuts + chunk + 1)

@@ -27,8 +27,9 @@ _compiled: Any = None
 @dataclass(frozen=True)
 class Tiles:
     """How a product is cut up: a tile of ``rows`` x ``columns``, ``depth`` terms at a time, with
-    ``warps`` and ``stages`` of the pipeline; no rows: as the library multiplies. ``turns``: programs per processor that take tiles in
-    turn, or 0 for one program per tile; ``split``: whether the end of a tile is done in halves.
+    ``warps`` and ``stages`` of the pipeline; no rows: as the library multiplies. ``turns``:
+    programs per processor that take tiles in turn, or 0 for one program per tile; ``split``:
+    whether the end of a tile is done in halves.
     """
 
     rows: int

@@ -2,7 +2,7 @@
 
 A layer with few weights per label hands noisy gradients to an encoder at first. A small dense layer
 over clusters of labels helps it over that time: ``(1 - g) main + g auxiliary``, where g falls from
-``weight`` to zero along half a cosine over ``until`` steps and the layer is then as if it was alone.
+``weight`` to zero along half a cosine over ``until`` steps; the layer is then as if it was alone.
 The target of a cluster is 1 where the row has any label of it; its loss is the binary
 cross-entropy, averaged over rows and clusters. Both read the same vectors, dropout included.
 """

@@ -20,6 +20,7 @@ from __future__ import annotations
 import math
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -125,7 +126,7 @@ class FanIn(Layer):
 
     @property
     def n_labels(self) -> int:
-        return self.values.values.shape[1]
+        return int(self.values.values.shape[1])
 
     @property
     def device(self) -> torch.device:
@@ -209,7 +210,7 @@ class FanIn(Layer):
         adam, bounds = Adam(rate, self.weight_decay), self._edges(len(h))
         a = self._active(h)
         goal = objective.bind(targets, bounds)
-        parts = [slice(*edge) for edge in zip(bounds[:-1], bounds[1:], strict=True)]
+        parts = [slice(*edge) for edge in pairwise(bounds)]
         if goal.looks:
             goal.settle(
                 goal.look(self._products(a, part) + self.bias.values[part], part) for part in parts

@@ -13,9 +13,7 @@ _LABELS = 32
 _compiled: Any = None
 
 
-def scores(
-    a: torch.Tensor, values: torch.Tensor, index: torch.Tensor, part: slice
-) -> torch.Tensor:
+def scores(a: torch.Tensor, values: torch.Tensor, index: torch.Tensor, part: slice) -> torch.Tensor:
     """Return the scores (b, w) of a chunk of labels, without a bias; turned in memory."""
     b, width = len(a), part.stop - part.start
     out = torch.empty(width, b, device=a.device)

@@ -12,7 +12,16 @@ __all__ = ["gradients", "scores"]
 
 @triton.jit
 def scores(
-    x, values, index, out, b, width, stride, F: tl.constexpr, LABELS: tl.constexpr, ROWS: tl.constexpr
+    x,
+    values,
+    index,
+    out,
+    b,
+    width,
+    stride,
+    F: tl.constexpr,
+    LABELS: tl.constexpr,
+    ROWS: tl.constexpr,
 ):
     """``out[j, r] = sum_s values[s, j] x[index[s, j], r]`` for a tile of labels and rows."""
     label = tl.program_id(0) * LABELS + tl.arange(0, LABELS)

@@ -1,5 +1,5 @@
-"""``Layer``: what a trainer asks of an output layer, and answers in chunks of labels; ``AdamLayer``:
-what layers trained by Adam share.
+"""``Layer``: what a trainer asks of an output layer, with answers in chunks of labels;
+``AdamLayer``: what layers trained by Adam share.
 """
 
 from __future__ import annotations

@@ -50,9 +50,7 @@ class Lean(Layer):
         seed: int = 0,
         pool: Executor | None = None,
     ) -> None:
-        self.weights = Stored(
-            weights, precision, momentum=momentum > 0, compensated=compensated
-        )
+        self.weights = Stored(weights, precision, momentum=momentum > 0, compensated=compensated)
         self.width = int(weights.shape[1])
         self.bias, self.momentum, self.weight_decay = bias, momentum, weight_decay
         self.seed, self.pool = seed, pool

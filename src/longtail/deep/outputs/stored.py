@@ -60,9 +60,7 @@ class Stored:
         if compensated is not None and len(compensated) and precision != "float32":
             labels = compensated.to(weights.device)
             self.slots = torch.full((len(weights),), -1, dtype=torch.int32, device=weights.device)
-            self.slots[labels] = torch.arange(
-                len(labels), dtype=torch.int32, device=weights.device
-            )
+            self.slots[labels] = torch.arange(len(labels), dtype=torch.int32, device=weights.device)
             self.compensation = zero(
                 (len(labels), weights.shape[1]), dtype=self.raw.dtype, device=weights.device
             )
