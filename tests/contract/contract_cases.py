@@ -48,7 +48,7 @@ WITH_TORCH = [
 ]
 DUAL = {"encoder": "average", "epochs": 6, "batch_size": 16, "learning_rate": 0.02}
 DUAL |= {"head_learning_rate": 0.01, "device": "cpu", "n_jobs": 1, "onnx": False, "period": 2}
-FEW = {"fan_in": 8, "output_options": {"hidden": 24, "rewire_every": 5, "rewire_share": 0.1}}
+FEW = {"fan_in": 64}
 WITH_TEXTS = [
     Case("DualEncoder", lambda **p: lt.DualEncoder(**{**DUAL, **p}), texts=True),
     Case("UniDEC", lambda **p: lt.UniDEC(**{**DUAL, **p}), texts=True),

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import longtail as lt
+from longtail.deep.answers import rounded
 from longtail.deep.output_plan import PRESETS, OutputPlan
 from longtail.metrics import precision_at_k
 
@@ -183,5 +184,21 @@ def test_sparse_training_end_to_end(tmp_path: Path) -> None:
     np.testing.assert_array_equal(
         again.predict_topk(texts, k=3).indices, model.predict_topk(texts, k=3).indices
     )
-    with pytest.raises(TypeError, match="fewer bits or weights per label"):
-        again.add_labels(texts[:2], np.ones((2, 1)))
+    old = again.output_weights_.copy()
+    some = ["something new", *texts[:5]]
+    again.add_labels(some, np.array([[1], [0], [0], [0], [0], [0]]))
+    assert again.n_labels_ == 21 and again.output_index_.shape == (16, 21)
+    np.testing.assert_array_equal(again.output_weights_[:, :20], old)
+    assert again.predict_topk(some[:1], k=21).indices.shape == (1, 21)
+
+
+@pytest.mark.parametrize("precision", ["bfloat16", "float8"])
+def test_numbers_are_rounded_as_torch_does(precision: str) -> None:
+    rng = np.random.default_rng(0)
+    values = (rng.normal(size=5000) * 10.0 ** rng.uniform(-5, 2, 5000)).astype(np.float32)
+    values = np.clip(values, -448, 448)
+    kinds = {"bfloat16": torch.bfloat16, "float8": torch.float8_e4m3fn}
+    bits = {"bfloat16": torch.int16, "float8": torch.uint8}
+    wanted = torch.tensor(values).to(kinds[precision]).view(bits[precision]).numpy()
+    found = rounded(values, precision)
+    np.testing.assert_array_equal(found, wanted.view(found.dtype))

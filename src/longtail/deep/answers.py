@@ -5,7 +5,7 @@ None of them makes a dense float32 copy of what is not float32. Torch is not nee
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from longtail.codes.products import PackedRows, times_dense
 from longtail.deep.output_plan import PARAMETERS
 from longtail.exceptions import ModelFormatError
 
-__all__ = ["FanInRows", "OutputArrays", "ShortRows"]
+__all__ = ["FanInRows", "OutputArrays", "ShortRows", "rounded"]
 
 _SHORT = {"float32": np.float32, "bfloat16": np.uint16, "float8": np.uint8}
 
@@ -64,6 +64,25 @@ class FanInRows:
         return self.layer.scores(bias, queries, 0, self.n_labels, n_threads)  # type: ignore[no-any-return]
 
 
+def rounded(values: np.ndarray, precision: str) -> np.ndarray:
+    """Return float32 numbers as they are kept in a precision, each the nearest.
+
+    >>> rounded(np.array([1.0, -2.0, 1000.0], np.float32), "float8")
+    array([ 56, 192, 126], dtype=uint8)
+    """
+    values = np.ascontiguousarray(values, np.float32)
+    if precision == "bfloat16":
+        bits = values.view(np.uint32)
+        return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
+    if precision == "float8":
+        codes = np.arange(0x7F, dtype=np.uint32)
+        numbers = (codes << 20).view(np.float32) * np.float32(2.0**120)
+        between = (numbers[1:] + numbers[:-1]) / 2
+        found = np.searchsorted(between, np.abs(values)).astype(np.uint8)
+        return np.where(values < 0, found | 0x80, found).astype(np.uint8)
+    return values
+
+
 @dataclass(frozen=True)
 class OutputArrays:
     """What training leaves of an output layer.
@@ -96,6 +115,24 @@ class OutputArrays:
             return vectors
         weights, bias = self.hidden
         return times_dense(vectors, weights.T, n_threads, bias=bias, relu=True)
+
+    def joined(self, weights: np.ndarray, bias: np.ndarray) -> OutputArrays:
+        """Return the arrays with further labels behind them: float32 ``weights`` (m, inputs),
+        rounded to the bits of the others, or the largest of each label where they are few.
+        """
+        both = np.concatenate([self.bias, bias])
+        if self.index is None:
+            rows = rounded(weights, self.precision)
+            return replace(self, weights=np.concatenate([self.weights, rows]), bias=both)
+        f = len(self.weights)
+        kept = np.argsort(-np.abs(weights), axis=1, kind="stable")[:, :f]
+        values = np.take_along_axis(weights, kept, axis=1).T
+        return replace(
+            self,
+            weights=np.concatenate([self.weights, values], axis=1),
+            bias=both,
+            index=np.concatenate([self.index, kept.T.astype(self.index.dtype)], axis=1),
+        )
 
     @property
     def precision(self) -> str:

@@ -17,7 +17,9 @@ from longtail.codes.products import times_dense
 from longtail.data.label_filter import LabelFilter
 from longtail.data.topk import TopK
 from longtail.deep.answers import OutputArrays
+from longtail.deep.forecast import Forecast, forecast
 from longtail.deep.output_plan import OutputPlan
+from longtail.deep.training.plan import resolved_device
 from longtail.exceptions import MissingDependencyError, ModelFormatError
 from longtail.features.unit_rows import unit_rows
 from longtail.linear.missing_labels import fitted_propensity, put_parameter, take_parameter
@@ -193,6 +195,33 @@ class Network(ProbabilityRanker):
         self._forget()
         self.n_features_in_, self.n_labels_ = int(X.shape[1]), int(T.shape[1])
         return self
+
+    def plan(
+        self,
+        n_rows: int,
+        n_features: int,
+        n_labels: int,
+        *,
+        memory_limit: int | None = None,
+        measure: bool = True,
+    ) -> Forecast:
+        """Return what training on so many rows, features and labels takes: memory by part, the time
+        of an epoch on this device (``measure``), and which output layer fits ``memory_limit``
+        bytes. Print it.
+        """
+        hidden = as_k(self.hidden, "hidden")
+        size = 4 * hidden * (as_k(n_features, "n_features") + 1)
+        return forecast(
+            OutputPlan.of(self),
+            n_rows=as_k(n_rows, "n_rows"),
+            n_labels=as_k(n_labels, "n_labels"),
+            width=hidden,
+            batch_size=as_k(self.batch_size, "batch_size"),
+            device=resolved_device(self.device),
+            encoder=3 * size,  # gradients are sparse
+            memory_limit=memory_limit,
+            measure=measure,
+        )
 
     def fine_tuned(self, X: Any, Y: Any, *, epochs: int = 1) -> Network:
         """Return a copy trained for some more epochs on ``X`` and ``Y``, at a tenth of the learning

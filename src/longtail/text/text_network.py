@@ -14,8 +14,10 @@ from longtail.data.label_filter import LabelFilter
 from longtail.data.tokens import Tokens
 from longtail.data.topk import TopK
 from longtail.deep.answers import OutputArrays
+from longtail.deep.forecast import Forecast, forecast
 from longtail.deep.network import ERRORS, LOSSES, Network, one_label_each
 from longtail.deep.output_plan import OutputPlan, preset_of
+from longtail.deep.training.plan import resolved_device
 from longtail.exceptions import MissingDependencyError, ModelFormatError
 from longtail.linear.missing_labels import fitted_propensity, put_parameter, take_parameter
 from longtail.text.new_outputs import new_outputs
@@ -95,7 +97,7 @@ class TextNetwork(TextRanker):
         little), or None: where the extra ``onnx`` is installed
     random_state, n_jobs : on a CPU, the same seed and number of threads give the same bits
 
-    After ``fit``: ``output_weights_`` (L, e), ``output_bias_`` (L,), ``output_index_`` (or None) with
+    After ``fit``: ``output_weights_`` (L, e), ``output_bias_`` (L,), ``output_index_`` (or None) of
     ``fan_in``, ``hidden_`` (weights and bias of the layer that ``output_options`` may put in front
     of it, or None), ``encoder_``, ``tokenizer_``, ``n_truncated_``, ``loss_``, ``history_``,
     ``best_epoch_``.
@@ -229,6 +231,34 @@ class TextNetwork(TextRanker):
         self._forget()
         self._set_sizes(tokens, T)
         return self
+
+    def plan(
+        self,
+        n_rows: int,
+        n_labels: int,
+        *,
+        width: int = 384,
+        n_weights: int = 22_700_000,
+        memory_limit: int | None = None,
+        measure: bool = True,
+    ) -> Forecast:
+        """Return what training on so many rows and labels takes, as in ``Network.plan``.
+
+        ``width`` of the encoder's vectors and ``n_weights`` of it: a pretrained encoder of the size
+        of MiniLM, where not told otherwise. What its layers keep of a batch, which depends on the
+        length of texts, comes on top.
+        """
+        return forecast(
+            OutputPlan.of(self),
+            n_rows=as_k(n_rows, "n_rows"),
+            n_labels=as_k(n_labels, "n_labels"),
+            width=as_k(width, "width"),
+            batch_size=as_k(self._setting("batch_size"), "batch_size"),
+            device=resolved_device(self.device),
+            encoder=16 * as_k(n_weights, "n_weights"),
+            memory_limit=memory_limit,
+            measure=measure,
+        )
 
     def fine_tuned(self, X: Any, Y: Any, *, epochs: int = 1) -> TextNetwork:
         """Return a copy trained for some more epochs on ``X`` and ``Y``, at a tenth of the learning
@@ -370,8 +400,9 @@ class TextNetwork(TextRanker):
         """Add labels to a fitted model; their ids follow those it has.
 
         The encoder and the outputs of the old labels stay as they are; an output for each new label
-        is fitted to the vectors of the texts (``longtail.text.new_outputs``). ``fine_tuned`` then
-        trains everything further.
+        is fitted to the vectors of the texts (``longtail.text.new_outputs``), and rounded or cut to
+        the largest weights where those of the others are. ``fine_tuned`` then trains everything
+        further.
 
         Parameters
         ----------
@@ -381,17 +412,9 @@ class TextNetwork(TextRanker):
         names : of the new labels, for a model whose labels have names
         """
         self._check_fitted()
-        if self.output_index_ is not None or self.output_weights_.dtype != np.float32:
-            raise TypeError(
-                "labels are added to float32 output weights of all inputs: this model has "
-                "fewer bits or weights per label (fit it again with the new labels)"
-            )
         weights, bias, vocabulary = new_outputs(self, X, Y, Y_old, negatives, names)
         if len(bias):
-            self._take(
-                np.concatenate([self.output_weights_, weights]),
-                np.concatenate([self.output_bias_, bias]),
-            )
+            self._take_outputs(self._output_arrays().joined(weights, bias))
             self.n_labels_ += len(bias)
             self.label_names_ = vocabulary
         return self

@@ -16,7 +16,7 @@ from longtail._validation import as_k, n_instances
 from longtail.deep.training.pruning_schedule import SCHEDULES
 from longtail.deep.training.schedule import DECAYS
 
-__all__ = ["METRICS", "Plan"]
+__all__ = ["METRICS", "Plan", "resolved_device"]
 
 METRICS = ("precision", "recall", "ndcg", "psp")
 
