@@ -2,7 +2,7 @@
 
     python benchmarks/deep/output_accuracy.py --encoder FOLDER --rows prepared/ [--part precision]
 
-``prepared/`` is made by ``benchmarks/text/rows.py``. Every run prints one line of JSON as soon as it
+``prepared/`` is made by ``benchmarks/text/rows.py``. Every run prints a line of JSON as soon as it
 ends; all runs of a part differ in their output layer alone, and are measured on test rows (with
 ``--held-out``, on dev rows or a tenth of the training rows).
 

@@ -258,6 +258,8 @@ class Network(ProbabilityRanker):
             if error.name != "torch":
                 raise
             raise MissingDependencyError("torch", "deep", "training a network") from error
+        if self.precision == "bfloat16-weights":
+            raise ValueError("precision 'bfloat16-weights' is for encoders of texts")
         outputs = OutputPlan.of(self)
         if outputs.hidden is not None or outputs.auxiliary:
             raise ValueError(

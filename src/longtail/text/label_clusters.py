@@ -45,7 +45,7 @@ def with_clusters(
         torch.tensor(weights).to(device),
         torch.tensor(Binary().start_bias(share)).to(device),
         weight_decay=plan.weight_decay,
-        low_precision=plan.precision == "bfloat16",
+        low_precision=plan.low,
     )
     until = int(outputs.auxiliary_epochs) * steps
     return Clustered(

@@ -86,7 +86,9 @@ class TextNetwork(TextRanker):
     micro_batch : rows that pass through the encoder at a time; None for the whole batch, or as many
         as the memory of a GPU holds
     device : "auto" (cuda, then mps, then cpu), "cpu", "cuda", "cuda:1", …
-    precision : "auto" (bfloat16 on a GPU), "float32", "bfloat16": of the encoder's products
+    precision : "auto" (bfloat16 on a GPU), "float32", "bfloat16": of the encoder's products; on a
+        GPU "bfloat16-weights" also keeps its weights in bfloat16 while they are trained, with what
+        rounding loses of them
     output_precision, fan_in, preset, output_options : what the output layer is, as in ``Network``:
         weights of 32, 16 or 8 bits without another copy, or ``fan_in`` of them per label. A preset
         also says what epochs, rates and dropout of None stand for

@@ -92,7 +92,7 @@ def chosen_layer(
         )
     weights = to(start.weights)
     if output.optimiser == "adam":
-        low = plan.precision == "bfloat16"
+        low = plan.low
         return Full(weights, bias, weight_decay=decay, low_precision=low, pool=pool)
     compensated = None
     if output.compensated and counts is not None:
