@@ -25,6 +25,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parent))
 
 import rows as prepared
+from journal import Journal, means
 
 import longtail as lt
 
@@ -106,23 +107,12 @@ def throughput(encoder: str, name: str, folder: Path, batch_size: int = 128) -> 
 
 def table(journal: Path) -> None:
     """Print the mean over seeds of every setting."""
-    groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for line in journal.read_text().splitlines():
-        record = json.loads(line)
-        if "P" in record:
-            groups.setdefault((record["data"], record["setting"]), []).append(record)
     print("| data | setting | seeds | P@1/3/5 | PSP@1/3/5 | macro-F1@5 | labels found | seconds |")
     print("|---|---|---:|---:|---:|---:|---:|---:|")
-    for (data, setting), found in sorted(groups.items()):
-        mean = {k: np.mean([r[k] for r in found], axis=0) for k in ("P", "PSP")}
-        single = {k: np.mean([r[k] for r in found]) for k in ("macro-F1@5", "found", "seconds")}
-        print(
-            f"| {data} | {setting} | {len(found)} | "
-            + "/".join(f"{v:.1f}" for v in mean["P"])
-            + " | "
-            + "/".join(f"{v:.1f}" for v in mean["PSP"])
-            + f" | {single['macro-F1@5']:.2f} | {single['found']:,.0f} | {single['seconds']:.0f} |"
-        )
+    for key, runs in sorted(Journal(journal).groups(("data", "setting"), "P").items()):
+        cells = [*key, str(len(runs)), means(runs, "P"), means(runs, "PSP")]
+        cells += [means(runs, "macro-F1@5", 2), means(runs, "found", 0), means(runs, "seconds", 0)]
+        print(f"| {' | '.join(cells)} |")
 
 
 def settings_of(text: str) -> dict[str, Any]:
@@ -151,31 +141,21 @@ def main() -> None:
     if options.only_print:
         table(options.journal)
         return
-    done = set()
-    if options.journal.exists():
-        for line in options.journal.read_text().splitlines():
-            record = json.loads(line)
-            done.add((record["data"], record["setting"], record.get("seed")))
+    journal = Journal(options.journal)
     print(f"{platform.platform()}, {lt.native_info()}, {' '.join(sys.argv)}", flush=True)
     for name in options.data:
         if options.throughput:
             result = throughput(options.encoder, name, options.rows)
-            record = {"data": name, "setting": "throughput", **result}
-            print(json.dumps(record), flush=True)
-            with options.journal.open("a") as file:
-                file.write(json.dumps(record) + "\n")
+            journal.write({"data": name, "setting": "throughput", **result})
             continue
         for text in options.settings:
             for seed in options.seeds:
                 label = ("held-out " if options.held_out else "") + (text or "default")
-                if (name, label, seed) in done:
+                about = {"data": name, "setting": label, "seed": seed}
+                if journal.has(about):
                     continue
                 params = {"encoder": options.encoder, "random_state": seed, **settings_of(text)}
-                result = run(name, options.rows, params, options.held_out)
-                record = {"data": name, "setting": label, "seed": seed, **result}
-                print(json.dumps(record), flush=True)
-                with options.journal.open("a") as file:
-                    file.write(json.dumps(record) + "\n")
+                journal.write({**about, **run(name, options.rows, params, options.held_out)})
 
 
 if __name__ == "__main__":

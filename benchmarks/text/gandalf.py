@@ -27,7 +27,6 @@ on dev rows (or a tenth of the training rows) instead of the test rows; ``--delt
 from __future__ import annotations
 
 import argparse
-import json
 import platform
 import sys
 import time
@@ -40,6 +39,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import rows as prepared
 from compare import measured, settings_of
+from journal import Journal, means
 
 import longtail as lt
 from longtail.augment import append_rows, gandalf, tail_first
@@ -113,28 +113,20 @@ def run(
 
 def table(journal: Path) -> None:
     """Print the mean over seeds of every run."""
-    groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
-    for line in journal.read_text().splitlines():
-        record = json.loads(line)
-        key = (record["data"], record["model"], record["setting"], record["rows"])
-        groups.setdefault(key, []).append(record)
     print(
         "| data | model | rows | seeds | P@1/3/5 | PSP@1/3/5 | coverage@1/3/5 | labels found "
         "| seconds |"
     )
     print("|---|---|---|---:|---:|---:|---:|---:|---:|")
     order = {which: i for i, which in enumerate(ROWS)}
+    groups = Journal(journal).groups(("data", "model", "setting", "rows"), "P")
     for key in sorted(groups, key=lambda key: (*key[:3], order[key[3]])):
         data, model, setting, which = key
-        found = groups[key]
-        cells = [
-            "/".join(f"{v:.1f}" for v in np.mean([r[name] for r in found], axis=0))
-            for name in ("P", "PSP", "coverage")
-        ]
-        means = [np.mean([r[name] for r in found]) for name in ("found", "seconds")]
-        cells += [f"{means[0]:,.0f}", f"{means[1]:.0f}"]
-        named = f"{model} {setting}".strip()
-        print(f"| {data} | {named} | {which} | {len(found)} | {' | '.join(cells)} |")
+        runs = groups[key]
+        cells = [data, f"{model} {setting}".strip(), which, str(len(runs))]
+        cells += [means(runs, name) for name in ("P", "PSP", "coverage")]
+        cells += [means(runs, name, 0) for name in ("found", "seconds")]
+        print(f"| {' | '.join(cells)} |")
 
 
 def main() -> None:
@@ -156,24 +148,19 @@ def main() -> None:
     setting = "held-out " * options.held_out + options.settings
     setting += f" delta={options.delta:g}" * (options.delta != 0.1)
     setting = setting.strip()
-    done = set()
     keys = ("data", "model", "setting", "rows", "seed")
-    if options.journal.exists():
-        for line in options.journal.read_text().splitlines():
-            done.add(tuple(json.loads(line)[key] for key in keys))
+    journal = Journal(options.journal, keys)
     print(f"{platform.platform()}, {lt.native_info()}, {' '.join(sys.argv)}", flush=True)
     shown = Path(options.model).name
     for data in options.data:
         for which in options.kinds:
             for seed in options.seeds:
                 about = dict(zip(keys, (data, shown, setting, which, seed), strict=True))
-                if tuple(about.values()) in done:
+                if journal.has(about):
                     continue
                 params = {"random_state": seed, **settings_of(options.settings)}
                 result = run(options.model, data, which, options.rows, options, params)
-                print(json.dumps({**about, **result}), flush=True)
-                with options.journal.open("a") as file:
-                    file.write(json.dumps({**about, **result}) + "\n")
+                journal.write({**about, **result})
 
 
 if __name__ == "__main__":

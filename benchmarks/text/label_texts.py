@@ -8,15 +8,15 @@ that is in it is not made again, so the table can be filled in several sittings:
 
 Kinds: "unidec" (answers of both heads and of each alone, and the vote of the 50 nearest training
 rows by its vectors), "dual-encoder", "classifier" (UniDEC's, trained alone), "as-published" (plain
-products in training). Then labels that no training row has join the trained UniDEC and are looked
-for among all: those that the rows name, or 1,000 labels whose rows were left out of the training
-("unseen"). ``--held-out`` and ``--set`` as in ``compare.py``.
+products in training), "untrained" (cosines of the encoder as it comes). Where rows name labels that
+no training row has, these join the trained model and are looked for among all; elsewhere 1,000
+labels are left out of the training of a further model ("unseen", "unseen-untrained").
+``--held-out`` and ``--set`` as in ``compare.py``.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from pathlib import Path
@@ -29,16 +29,35 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import rows as prepared
 from compare import measured, settings_of
+from journal import Journal, means
 
 import longtail as lt
 
-KINDS = ("unidec", "dual-encoder", "classifier", "as-published", "unseen")
-MARGINS = (0.0, 0.1, 0.2, None)
+KINDS = (
+    "unidec",
+    "dual-encoder",
+    "classifier",
+    "as-published",
+    "untrained",
+    "unseen",
+    "unseen-untrained",
+)
+ANSWERS = {
+    "both": ("both", 0.5),
+    "both, 1/4 classifier": ("both", 0.25),
+    "both, 3/4 classifier": ("both", 0.75),
+    "classifier": ("classifier", 0.5),
+    "dual": ("dual", 0.5),
+}
+MARGINS = (0.0, 0.1, None)
 
 
 def made(kind: str, params: dict[str, Any]) -> Any:
     if kind == "dual-encoder":
         return lt.DualEncoder(**params)
+    if kind.endswith("untrained"):
+        still = {"epochs": 1, "learning_rate": 1e-9, "head_learning_rate": 1e-9}
+        return lt.DualEncoder(**{**params, **still})
     own = {
         "classifier": {"balance": 0.0, "answer": "classifier"},
         "as-published": {"cosine": False},
@@ -56,25 +75,36 @@ def run(kind: str, name: str, folder: Path, params: dict[str, Any], held_out: bo
         else (rows.tokens["train"], rows.Y["train"], rows.tokens["test"], rows.Y["test"])
     )
     new, new_Y, labels = rows.new, rows.new_Y.get(split), rows.labels
-    if kind == "unseen" and new is None:
+    if kind.startswith("unseen"):
+        if new is not None:
+            return []  # the other kinds have looked for them
         tokens, Y, Y_other, labels, new, new_Y = left_out(tokens, Y, Y_other, labels)
+    few = slice(2 if kind.endswith("untrained") else None)
     began = time.perf_counter()
-    model = made(kind, params).fit(tokens, Y, label_texts=labels)
+    model = made(kind, params).fit(tokens[few], Y[few], label_texts=labels)
     about = {"seconds": round(time.perf_counter() - began, 1)}
-    if kind == "unseen":
-        return [{**about, **record} for record in unseen(model, other, Y_other, new, new_Y)]
-    if kind == "dual-encoder":
-        return [{"answer": "dual", **about, **measured(Y, Y_other, model.predict_topk(other, k=5))}]
+    if kind.endswith("untrained"):
+        model.has_rows_[:] = True  # no margin among these labels
     records = []
-    for answer in ("both", "classifier", "dual") if kind != "classifier" else ("classifier",):
-        model.answer_ = answer
-        top = model.predict_topk(other, k=5)
-        records.append({"answer": answer, **about, **measured(Y, Y_other, top)})
+    if not kind.startswith("unseen"):
+        for answer in answers_of(model, kind):
+            top = with_answer(model, answer).predict_topk(other, k=5)
+            records.append({"answer": answer, **about, **measured(Y, Y_other, top)})
     if kind == "unidec":
         vote = lt.NearestNeighbors(n_neighbors=50, weights="softmax", temperature=0.05)
         top = vote.fit(model.embed(tokens), Y).predict_topk(model.embed(other), k=5)
         records.append({"answer": "vote", **about, **measured(Y, Y_other, top)})
+    if new is not None and kind not in ("classifier", "as-published"):
+        answers = ["both", "classifier", "dual"] if model.has_table else ["dual"]
+        found = unseen(model, answers, other, Y_other, new, new_Y)
+        records += [{**about, **record} for record in found]
     return records
+
+
+def answers_of(model: Any, kind: str) -> list[str]:
+    if not model.has_table:
+        return ["dual"]
+    return ["classifier"] if kind == "classifier" else list(ANSWERS)
 
 
 def left_out(tokens: Any, Y: Any, Y_other: Any, labels: Any) -> tuple[Any, ...]:
@@ -94,11 +124,11 @@ def left_out(tokens: Any, Y: Any, Y_other: Any, labels: Any) -> tuple[Any, ...]:
     )
 
 
-def unseen(model: Any, other: Any, Y: Any, new: Any, new_Y: Any) -> list[dict[str, Any]]:
+def unseen(
+    model: Any, answers: list[str], other: Any, Y: Any, new: Any, new_Y: Any
+) -> list[dict[str, Any]]:
     """Return recall of new labels among all, and what they cost the others."""
-    before = {
-        a: precisions(with_answer(model, a), other, Y) for a in ("both", "classifier", "dual")
-    }
+    before = {a: precisions(with_answer(model, a), other, Y) for a in answers}
     model.add_labels(label_texts=new)
     truth = sp.hstack([sp.csr_matrix(Y.shape, dtype=np.float32), new_Y]).tocsr()
     has = np.diff(truth.indptr) > 0
@@ -118,7 +148,8 @@ def unseen(model: Any, other: Any, Y: Any, new: Any, new_Y: Any) -> list[dict[st
 
 
 def with_answer(model: Any, answer: str) -> Any:
-    model.answer_ = answer
+    if model.has_table:
+        model.answer_, model.share_ = ANSWERS[answer]
     return model
 
 
@@ -130,36 +161,20 @@ def precisions(model: Any, other: Any, Y: Any) -> list[float]:
 
 def table(journal: Path) -> None:
     """Print the mean over seeds of every setting."""
-    groups: dict[tuple[str, ...], list[dict[str, Any]]] = {}
-    for line in journal.read_text().splitlines():
-        record = json.loads(line)
-        key = (record["data"], record["setting"], record["answer"])
-        groups.setdefault(key, []).append(record)
+    kept = Journal(journal)
     print(
         "| data | setting | answer | seeds | P@1/3/5 | PSP@1/3/5 | macro-F1@5 | labels found | s |"
     )
     print("|---|---|---|---:|---:|---:|---:|---:|---:|")
-    for key, found in sorted(groups.items()):
-        if "P" not in found[0]:
-            continue
-        mean = [
-            "/".join(f"{v:.1f}" for v in np.mean([r[k] for r in found], axis=0))
-            for k in ("P", "PSP")
-        ]
-        single = {k: np.mean([r[k] for r in found]) for k in ("macro-F1@5", "found", "seconds")}
-        print(
-            f"| {' | '.join(key)} | {len(found)} | {mean[0]} | {mean[1]} "
-            f"| {single['macro-F1@5']:.2f} | {single['found']:,.0f} | {single['seconds']:.0f} |"
-        )
-    print("\n| data | answer | seeds | recall@5 | recall@10 | points lost at 1/3/5 |")
-    print("|---|---|---:|---:|---:|---:|")
-    for (data, _, answer), found in sorted(groups.items()):
-        if "lost" in found[0]:
-            lost = "/".join(f"{v:.2f}" for v in np.mean([r["lost"] for r in found], axis=0))
-            recall = [np.mean([r[f"recall@{k}"] for r in found]) for k in (5, 10)]
-            print(
-                f"| {data} | {answer} | {len(found)} | {recall[0]:.1f} | {recall[1]:.1f} | {lost} |"
-            )
+    for key, runs in sorted(kept.groups(("data", "setting", "answer"), "P").items()):
+        cells = [*key, str(len(runs)), means(runs, "P"), means(runs, "PSP")]
+        cells += [means(runs, "macro-F1@5", 2), means(runs, "found", 0), means(runs, "seconds", 0)]
+        print(f"| {' | '.join(cells)} |")
+    print("\n| data | setting | answer | seeds | recall@5 | recall@10 | points lost at 1/3/5 |")
+    print("|---|---|---|---:|---:|---:|---:|")
+    for key, runs in sorted(kept.groups(("data", "setting", "answer"), "lost").items()):
+        cells = [*key, str(len(runs)), means(runs, "recall@5"), means(runs, "recall@10")]
+        print(f"| {' | '.join(cells)} | {means(runs, 'lost', 2)} |")
 
 
 def main() -> None:
@@ -177,26 +192,20 @@ def main() -> None:
     if options.only_print:
         table(options.journal)
         return
-    done = set()
-    if options.journal.exists():
-        for line in options.journal.read_text().splitlines():
-            record = json.loads(line)
-            done.add((record["data"], record["setting"], record["seed"]))
+    journal = Journal(options.journal)
     for kind in options.kinds:
         for name in options.data:
             for seed in options.seeds:
                 setting = " ".join(
                     filter(None, ["held-out" * options.held_out, kind, options.settings])
                 )
-                if (name, setting, seed) in done:
+                about = {"data": name, "setting": setting, "seed": seed}
+                if journal.has(about):
                     continue
                 params = {"encoder": options.encoder, "random_state": seed}
                 params |= settings_of(options.settings)
                 for found in run(kind, name, options.rows, params, options.held_out):
-                    record = {"data": name, "setting": setting, "seed": seed, **found}
-                    print(json.dumps(record), flush=True)
-                    with options.journal.open("a") as file:
-                        file.write(json.dumps(record) + "\n")
+                    journal.write({**about, **found})
 
 
 if __name__ == "__main__":

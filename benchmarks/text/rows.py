@@ -7,10 +7,12 @@ tokenizer; it is small enough to be carried to another machine, which then needs
     python benchmarks/text/rows.py --encoder FOLDER --output prepared/
     python benchmarks/text/rows.py --encoder FOLDER --output prepared/ --titles --label-texts
     python benchmarks/text/rows.py --encoder words --output prepared/ --titles --label-texts
+    python benchmarks/text/rows.py --output prepared/ --tfidf
 
 ``--titles`` cuts texts after their first sentence, the title, and writes ``NAME-titles.npz``.
 ``--encoder words`` takes the words of the training texts (and label texts) for a vocabulary, as
 encoders that begin from nothing do, and writes ``NAME-words.npz`` or ``NAME-titles-words.npz``.
+``--tfidf`` writes the features of the same rows, ``NAME-tfidf.npz``, with values of 16 bits.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ import scipy.sparse as sp
 import longtail as lt
 from longtail.data.json_lines import read_json_lines
 from longtail.data.label_file import read_label_file
+from longtail.data.paired_rows import PairedRows
 from longtail.data.text_rows import TextRows
 from longtail.features.tokenizer import Tokenizer
 
@@ -108,6 +111,35 @@ def prepare(name: str, encoder: str, output: Path, *, titles: bool, label_texts:
     return path
 
 
+def prepare_tfidf(name: str, output: Path) -> Path:
+    """Write the TF-IDF features of a data set."""
+    rows = read_texts(name)
+    vectorizer = lt.Tfidf().fit(rows.tokens["train"])
+    arrays = {"n_features": np.array(len(vectorizer.get_feature_names_out()))}
+    for split, texts in rows.tokens.items():
+        X = vectorizer.transform(texts)
+        arrays |= {f"{split}_indptr": X.indptr, f"{split}_indices": X.indices}
+        arrays[f"{split}_values"] = X.data.astype(np.float16)
+    path = output / f"{name}-tfidf.npz"
+    np.savez_compressed(path, **arrays)
+    return path
+
+
+def load_paired(name: str, folder: Path) -> Rows:
+    """Return what ``prepare`` and ``prepare_tfidf`` wrote, side by side."""
+    rows = load(name, folder)
+    with np.load(folder / f"{name}-tfidf.npz") as file:
+        width = int(file["n_features"])
+        for split, tokens in rows.tokens.items():
+            values, indices, indptr = (
+                file[f"{split}_{part}"] for part in ("values", "indices", "indptr")
+            )
+            shape = (len(tokens), width)
+            X = sp.csr_matrix((values.astype(np.float32), indices, indptr), shape=shape)
+            rows.tokens[split] = PairedRows(tokens, X)
+    return rows
+
+
 def put(arrays: dict[str, np.ndarray], name: str, tokens: lt.Tokens) -> None:
     arrays[f"{name}_offsets"] = tokens.offsets
     small = not len(tokens.ids) or tokens.ids.max() < 1 << 16
@@ -143,21 +175,27 @@ def load(name: str, folder: Path) -> Rows:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--encoder", required=True, help="folder with a tokenizer.json, or words")
+    parser.add_argument("--encoder", help="folder with a tokenizer.json, or words")
     parser.add_argument("--output", required=True, type=Path)
     parser.add_argument("--titles", action="store_true", help="first sentences only")
     parser.add_argument("--label-texts", action="store_true", help="texts of labels too")
+    parser.add_argument("--tfidf", action="store_true", help="features instead of tokens")
     parser.add_argument("names", nargs="*", default=list(LENGTHS))
     options = parser.parse_args()
+    if not (options.encoder or options.tfidf):
+        parser.error("give --encoder FOLDER, --encoder words, or --tfidf")
     options.output.mkdir(parents=True, exist_ok=True)
     for name in options.names:
-        path = prepare(
-            name,
-            options.encoder,
-            options.output,
-            titles=options.titles,
-            label_texts=options.label_texts,
-        )
+        if options.tfidf:
+            path = prepare_tfidf(name, options.output)
+        else:
+            path = prepare(
+                name,
+                options.encoder,
+                options.output,
+                titles=options.titles,
+                label_texts=options.label_texts,
+            )
         print(f"{path.name}: {path.stat().st_size / 2**20:.1f} MiB")
 
 

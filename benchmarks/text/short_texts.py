@@ -9,7 +9,6 @@ All models train with their defaults.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 import time
@@ -21,6 +20,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parent))
 
 from compare import measured, table
+from journal import Journal
 
 import longtail as lt
 
@@ -79,22 +79,16 @@ def main() -> None:
     if options.only_print:
         table(options.journal)
         return
-    done = set()
-    if options.journal.exists():
-        records = map(json.loads, options.journal.read_text().splitlines())
-        done = {(r["data"], r["setting"], r["seed"]) for r in records}
+    journal = Journal(options.journal)
     for name in options.data:
         data = texts_of(name, options.held_out)
         for seed in options.seeds:
             for model in options.models:
                 label = ("held-out " if options.held_out else "") + model
-                if (name, label, seed) in done:
-                    continue
-                found = run(data, model, seed, options.device, options.jobs)
-                record = {"data": name, "setting": label, "seed": seed, **found}
-                print(json.dumps(record), flush=True)
-                with options.journal.open("a") as file:
-                    file.write(json.dumps(record) + "\n")
+                about = {"data": name, "setting": label, "seed": seed}
+                if not journal.has(about):
+                    found = run(data, model, seed, options.device, options.jobs)
+                    journal.write({**about, **found})
 
 
 if __name__ == "__main__":

@@ -35,34 +35,39 @@ inline void require(bool condition, const std::string& message) {
   if (!condition) throw std::invalid_argument(message);
 }
 
-// The four arguments every sparse matrix arrives as (see longtail._native.csr_args), with sound offsets; whoever reads
-// a row first checks its columns (check_row).
-inline CsrView csr_rows(const Array1<int64_t>& indptr, const Array1<int32_t>& indices, const Array1<float>& values,
-                        int64_t n_cols) {
-  require(indptr.shape(0) >= 1, "indptr needs at least one entry");
-  const int64_t n_rows = static_cast<int64_t>(indptr.shape(0)) - 1;
-  require(indices.shape(0) == values.shape(0), "indices and values disagree about the number of entries");
-  check_offsets(indptr.data(), n_rows, static_cast<int64_t>(indices.shape(0)), "indptr");
-  return {n_rows, n_cols, indptr.data(), indices.data(), values.data()};
-}
+// A sparse matrix as it arrives: the tuple of longtail._native.csr_args. Holds the arrays, which may be converted
+// copies, as long as a view of them is in use.
+struct CsrArgs {
+  Array1<int64_t> indptr;
+  Array1<int32_t> indices;
+  Array1<float> values;
+  int64_t n_cols = 0;
 
-// The same with every row checked: kernels need not doubt an index.
-inline CsrView csr_view(const Array1<int64_t>& indptr, const Array1<int32_t>& indices, const Array1<float>& values,
-                        int64_t n_cols) {
-  const CsrView matrix = csr_rows(indptr, indices, values, n_cols);
-  for (int64_t row = 0; row < matrix.n_rows; ++row) check_row(matrix, row);
-  return matrix;
-}
+  // With sound offsets; whoever reads a row first checks its columns (check_row).
+  CsrView rows() const {
+    require(indptr.shape(0) >= 1, "indptr needs at least one entry");
+    const int64_t n_rows = static_cast<int64_t>(indptr.shape(0)) - 1;
+    require(indices.shape(0) == values.shape(0), "indices and values disagree about the number of entries");
+    check_offsets(indptr.data(), n_rows, static_cast<int64_t>(indices.shape(0)), "indptr");
+    return {n_rows, n_cols, indptr.data(), indices.data(), values.data()};
+  }
 
-// Columns in any order, as candidates by falling score have them, and within the matrix.
-inline CsrView csr_candidates(const Array1<int64_t>& indptr, const Array1<int32_t>& indices,
-                              const Array1<float>& values, int64_t n_cols) {
-  const CsrView matrix = csr_rows(indptr, indices, values, n_cols);
-  bool within = true;
-  for (int64_t p = 0; p < matrix.nnz(); ++p) within &= matrix.indices[p] >= 0 && matrix.indices[p] < n_cols;
-  require(within, "columns must lie from 0 on, below " + std::to_string(n_cols));
-  return matrix;
-}
+  // With every row checked: kernels need not doubt an index.
+  CsrView view() const {
+    const CsrView matrix = rows();
+    for (int64_t row = 0; row < matrix.n_rows; ++row) check_row(matrix, row);
+    return matrix;
+  }
+
+  // Columns in any order, as candidates by falling score have them, and within the matrix.
+  CsrView candidates() const {
+    const CsrView matrix = rows();
+    bool within = true;
+    for (int64_t p = 0; p < matrix.nnz(); ++p) within &= matrix.indices[p] >= 0 && matrix.indices[p] < n_cols;
+    require(within, "columns must lie from 0 on, below " + std::to_string(n_cols));
+    return matrix;
+  }
+};
 
 // Moves a vector into a NumPy array without copying.
 template <class T>
@@ -114,3 +119,24 @@ struct Ranked {
 };
 
 }  // namespace lt::bind
+
+template <>
+struct nanobind::detail::type_caster<lt::bind::CsrArgs> {
+  NB_TYPE_CASTER(lt::bind::CsrArgs, const_name("tuple[indptr, indices, values, n_cols]"))
+
+  bool from_python(handle source, uint8_t flags, cleanup_list* cleanup) noexcept {
+    if (!PyTuple_Check(source.ptr()) || PyTuple_GET_SIZE(source.ptr()) != 4) return false;
+    const auto part = [&](Py_ssize_t i) { return handle(PyTuple_GET_ITEM(source.ptr(), i)); };
+    return read(part(0), flags, cleanup, value.indptr) && read(part(1), flags, cleanup, value.indices) &&
+           read(part(2), flags, cleanup, value.values) && read(part(3), flags, cleanup, value.n_cols);
+  }
+
+ private:
+  template <class T>
+  static bool read(handle source, uint8_t flags, cleanup_list* cleanup, T& to) noexcept {
+    make_caster<T> caster;
+    if (!caster.from_python(source, flags, cleanup)) return false;
+    to = caster.operator cast_t<T>();
+    return true;
+  }
+};

@@ -92,10 +92,9 @@ void bind_codes(nb::module_& m) {
            nb::arg("top_buckets"), nb::arg("least_hits"), nb::arg("allow_pruning"), nb::arg("n_threads"));
   m.def(
       "sparse_product",
-      [](Array1<int64_t> indptr, Array1<int32_t> indices, Array1<float> values, int64_t n_cols, Array2<float> dense,
-         std::optional<Array1<float>> bias, bool relu, int n_threads) {
-        const CsrView matrix = csr_view(indptr, indices, values, n_cols);
-        require(static_cast<int64_t>(dense.shape(0)) == n_cols, "the matrices do not fit together");
+      [](const CsrArgs& csr, Array2<float> dense, std::optional<Array1<float>> bias, bool relu, int n_threads) {
+        const CsrView matrix = csr.view();
+        require(static_cast<int64_t>(dense.shape(0)) == matrix.n_cols, "the matrices do not fit together");
         require(!bias || bias->shape(0) == dense.shape(1), "one bias per column is needed");
         std::vector<float> out(matrix.n_rows * dense.shape(1));
         const Poll poll = poll_python(nb::none());
@@ -105,8 +104,7 @@ void bind_codes(nb::module_& m) {
         }
         return to_numpy(std::move(out), {static_cast<size_t>(matrix.n_rows), dense.shape(1)});
       },
-      nb::arg("indptr"), nb::arg("indices"), nb::arg("values"), nb::arg("n_cols"), nb::arg("dense"),
-      nb::arg("bias").none(), nb::arg("relu"), nb::arg("n_threads"));
+      nb::arg("csr"), nb::arg("dense"), nb::arg("bias").none(), nb::arg("relu"), nb::arg("n_threads"));
   m.def(
       "dense_product",
       [](Array2<float> matrix, Array2<float> dense, std::optional<Array1<float>> bias, bool relu, int n_threads) {
@@ -202,11 +200,10 @@ void bind_codes(nb::module_& m) {
       nb::arg("n_threads"));
   m.def(
       "sum_votes",
-      [](Array2<int32_t> neighbors, Array2<float> weights, Array1<int64_t> indptr, Array1<int32_t> indices,
-         Array1<float> values, int64_t n_labels, int64_t k, int n_threads) {
+      [](Array2<int32_t> neighbors, Array2<float> weights, const CsrArgs& csr, int64_t k, int n_threads) {
         require(neighbors.shape(0) == weights.shape(0) && neighbors.shape(1) == weights.shape(1),
                 "neighbors and weights differ in shape");
-        const CsrView labels = csr_view(indptr, indices, values, n_labels);
+        const CsrView labels = csr.view();
         Ranked out(static_cast<int64_t>(neighbors.shape(0)), k);
         const Poll poll = poll_python(nb::none());
         {
@@ -216,8 +213,7 @@ void bind_codes(nb::module_& m) {
         }
         return out.take();
       },
-      nb::arg("neighbors"), nb::arg("weights"), nb::arg("indptr"), nb::arg("indices"), nb::arg("values"),
-      nb::arg("n_labels"), nb::arg("k"), nb::arg("n_threads"));
+      nb::arg("neighbors"), nb::arg("weights"), nb::arg("csr"), nb::arg("k"), nb::arg("n_threads"));
 }
 
 }  // namespace lt::bind

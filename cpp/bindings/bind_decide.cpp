@@ -66,9 +66,6 @@ UtilityFunction python_utility(const nb::object& function) {
 // What the functions of linear rules share: their arguments, checked.
 struct LinearArgs {
   CsrView eta, truth;
-  Array1<int64_t> truth_indptr;  // what the view borrows: conversions may have made copies
-  Array1<int32_t> truth_indices;
-  Array1<float> truth_values;
   LinearRules rules;
 
   LinearArgs(const CsrView& view, const Array2<double>& a, const Array2<double>& b,
@@ -87,21 +84,17 @@ struct LinearArgs {
     rules.exactly = exactly;
     rules.candidates_only = candidates_only;
   }
-  void set_truth(const nb::tuple& given) {
-    truth_indptr = nb::cast<Array1<int64_t>>(given[0]);
-    truth_indices = nb::cast<Array1<int32_t>>(given[1]);
-    truth_values = nb::cast<Array1<float>>(given[2]);
-    truth = csr_view(truth_indptr, truth_indices, truth_values, nb::cast<int64_t>(given[3]));
+  void set_truth(const CsrArgs& given) {
+    truth = given.view();
     require(truth.n_rows == eta.n_rows, "truth and probabilities must have the same rows");
   }
   bool is_small() const { return eta.nnz() < (1 << 18); }  // done before a thread would have started
 };
 
-nb::tuple decide_linear(Array1<int64_t> indptr, Array1<int32_t> indices, Array1<float> values, int64_t n_cols,
-                        Array2<double> a, Array2<double> b, std::optional<Array1<int32_t>> rule_of,
+nb::tuple decide_linear(const CsrArgs& csr, Array2<double> a, Array2<double> b, std::optional<Array1<int32_t>> rule_of,
                         std::optional<Array1<uint8_t>> allowed, int64_t k, bool exactly, bool candidates_only,
                         bool by_probability, int n_threads, nb::object progress) {
-  LinearArgs args(csr_candidates(indptr, indices, values, n_cols), a, b, allowed, k, exactly, candidates_only);
+  LinearArgs args(csr.candidates(), a, b, allowed, k, exactly, candidates_only);
   const CsrView& eta = args.eta;
   if (rule_of) {
     require(static_cast<int64_t>(rule_of->shape(0)) == eta.n_rows, "rule_of must have one entry per row");
@@ -121,12 +114,12 @@ nb::tuple decide_linear(Array1<int64_t> indptr, Array1<int32_t> indices, Array1<
   return nb::make_tuple(to_numpy(std::move(ids), shape), to_numpy(std::move(scores), shape));
 }
 
-nb::tuple count_linear(Array1<int64_t> indptr, Array1<int32_t> indices, Array1<float> values, int64_t n_cols,
-                       Array2<double> a, Array2<double> b, std::optional<Array1<uint8_t>> allowed, int64_t k,
-                       bool exactly, bool candidates_only, nb::tuple truth, int n_threads, nb::object progress) {
-  LinearArgs args(csr_candidates(indptr, indices, values, n_cols), a, b, allowed, k, exactly, candidates_only);
+nb::tuple count_linear(const CsrArgs& csr, Array2<double> a, Array2<double> b, std::optional<Array1<uint8_t>> allowed,
+                       int64_t k, bool exactly, bool candidates_only, const CsrArgs& truth, int n_threads,
+                       nb::object progress) {
+  LinearArgs args(csr.candidates(), a, b, allowed, k, exactly, candidates_only);
   args.set_truth(truth);
-  std::vector<double> t(static_cast<size_t>(n_cols)), q(static_cast<size_t>(n_cols));
+  std::vector<double> t(static_cast<size_t>(csr.n_cols)), q(static_cast<size_t>(csr.n_cols));
   {
     const Poll poll = args.is_small() ? Poll{} : poll_python(progress);
     nb::gil_scoped_release nogil;
@@ -135,11 +128,11 @@ nb::tuple count_linear(Array1<int64_t> indptr, Array1<int32_t> indices, Array1<f
   return nb::make_tuple(to_numpy(std::move(t)), to_numpy(std::move(q)));
 }
 
-nb::list ascend(Array1<int64_t> indptr, Array1<int32_t> indices, Array1<float> values, int64_t n_cols,
-                const std::string& utility, nb::object function, double beta, double epsilon, int64_t k, bool exactly,
-                bool candidates_only, std::optional<Array1<uint8_t>> allowed, double tol, int64_t max_sweeps,
-                std::vector<double> annealing, bool shuffle, nb::list runs, int n_threads, nb::object progress) {
-  const CsrView eta = csr_candidates(indptr, indices, values, n_cols);
+nb::list ascend(const CsrArgs& csr, const std::string& utility, nb::object function, double beta, double epsilon,
+                int64_t k, bool exactly, bool candidates_only, std::optional<Array1<uint8_t>> allowed, double tol,
+                int64_t max_sweeps, std::vector<double> annealing, bool shuffle, nb::list runs, int n_threads,
+                nb::object progress) {
+  const CsrView eta = csr.candidates();
   check_labels(eta);
   require(k >= 1 && max_sweeps >= 0, "k must be positive, max_sweeps not negative");
   require(eta.n_rows < (int64_t{1} << 32), "at most 2^32 rows can be decided together");
@@ -152,7 +145,7 @@ nb::list ascend(Array1<int64_t> indptr, Array1<int32_t> indices, Array1<float> v
   settings.k = k;
   settings.exactly = exactly;
   settings.candidates_only = candidates_only;
-  settings.allowed = allowed_labels(allowed, n_cols);
+  settings.allowed = allowed_labels(allowed, eta.n_cols);
   settings.tol = tol;
   settings.max_sweeps = max_sweeps;
   settings.annealing = std::move(annealing);
@@ -169,7 +162,7 @@ nb::list ascend(Array1<int64_t> indptr, Array1<int32_t> indices, Array1<float> v
       const auto ids = nb::cast<Ids>(run[2]);  // borrowed: the list keeps the array alive
       require(static_cast<int64_t>(ids.shape(0)) == eta.n_rows && static_cast<int64_t>(ids.shape(1)) == k,
               "a start must have the shape (rows, k)");
-      require(all_within(ids.data(), eta.n_rows * k, -1, n_cols), "a start names a label that is out of range");
+      require(all_within(ids.data(), eta.n_rows * k, -1, eta.n_cols), "a start names a label that is out of range");
       next.start = AscentStart::kGiven;
       next.given = ids.data();
     }
@@ -189,15 +182,14 @@ nb::list ascend(Array1<int64_t> indptr, Array1<int32_t> indices, Array1<float> v
   return out;
 }
 
-nb::tuple decide_online(Array1<int64_t> indptr, Array1<int32_t> indices, Array1<float> values, int64_t n_cols,
-                        const std::string& utility, double beta, double epsilon, int64_t k, bool exactly,
-                        double precision_weight, double weight, double growth, Mutable1<double> t, Mutable1<double> q,
-                        Mutable1<double> p, double n_rows) {
-  const CsrView eta = csr_candidates(indptr, indices, values, n_cols);
+nb::tuple decide_online(const CsrArgs& csr, const std::string& utility, double beta, double epsilon, int64_t k,
+                        bool exactly, double precision_weight, double weight, double growth, Mutable1<double> t,
+                        Mutable1<double> q, Mutable1<double> p, double n_rows) {
+  const CsrView eta = csr.candidates();
   check_labels(eta);
   require(k >= 1, "k must be positive");
   for (const auto& cells : {t, q, p})
-    require(static_cast<int64_t>(cells.shape(0)) == n_cols, "counts must have one entry per label");
+    require(static_cast<int64_t>(cells.shape(0)) == eta.n_cols, "counts must have one entry per label");
   AscentSettings settings;
   settings.utility = utility_from_name(utility);
   settings.beta = beta;
@@ -232,22 +224,19 @@ nb::tuple line_step(const std::string& utility, double beta2, double epsilon, Ar
 }  // namespace
 
 void bind_decide(nb::module_& m) {
-  m.def("decide_linear", &decide_linear, nb::arg("indptr"), nb::arg("indices"), nb::arg("values"), nb::arg("n_cols"),
-        nb::arg("a"), nb::arg("b"), nb::arg("rule_of").none(), nb::arg("allowed").none(), nb::arg("k"),
-        nb::arg("exactly"), nb::arg("candidates_only"), nb::arg("by_probability"), nb::arg("n_threads"),
+  m.def("decide_linear", &decide_linear, nb::arg("csr"), nb::arg("a"), nb::arg("b"), nb::arg("rule_of").none(),
+        nb::arg("allowed").none(), nb::arg("k"), nb::arg("exactly"), nb::arg("candidates_only"),
+        nb::arg("by_probability"), nb::arg("n_threads"), nb::arg("progress").none());
+  m.def("count_linear", &count_linear, nb::arg("csr"), nb::arg("a"), nb::arg("b"), nb::arg("allowed").none(),
+        nb::arg("k"), nb::arg("exactly"), nb::arg("candidates_only"), nb::arg("truth"), nb::arg("n_threads"),
         nb::arg("progress").none());
-  m.def("count_linear", &count_linear, nb::arg("indptr"), nb::arg("indices"), nb::arg("values"), nb::arg("n_cols"),
-        nb::arg("a"), nb::arg("b"), nb::arg("allowed").none(), nb::arg("k"), nb::arg("exactly"),
-        nb::arg("candidates_only"), nb::arg("truth"), nb::arg("n_threads"), nb::arg("progress").none());
-  m.def("block_ascent", &ascend, nb::arg("indptr"), nb::arg("indices"), nb::arg("values"), nb::arg("n_cols"),
-        nb::arg("utility"), nb::arg("function").none(), nb::arg("beta"), nb::arg("epsilon"), nb::arg("k"),
-        nb::arg("exactly"), nb::arg("candidates_only"), nb::arg("allowed").none(), nb::arg("tol"),
-        nb::arg("max_sweeps"), nb::arg("annealing"), nb::arg("shuffle"), nb::arg("runs"), nb::arg("n_threads"),
-        nb::arg("progress").none());
-  m.def("decide_online", &decide_online, nb::arg("indptr"), nb::arg("indices"), nb::arg("values"), nb::arg("n_cols"),
-        nb::arg("utility"), nb::arg("beta"), nb::arg("epsilon"), nb::arg("k"), nb::arg("exactly"),
-        nb::arg("precision_weight"), nb::arg("weight"), nb::arg("growth"), nb::arg("t"), nb::arg("q"), nb::arg("p"),
-        nb::arg("n_rows"));
+  m.def("block_ascent", &ascend, nb::arg("csr"), nb::arg("utility"), nb::arg("function").none(), nb::arg("beta"),
+        nb::arg("epsilon"), nb::arg("k"), nb::arg("exactly"), nb::arg("candidates_only"), nb::arg("allowed").none(),
+        nb::arg("tol"), nb::arg("max_sweeps"), nb::arg("annealing"), nb::arg("shuffle"), nb::arg("runs"),
+        nb::arg("n_threads"), nb::arg("progress").none());
+  m.def("decide_online", &decide_online, nb::arg("csr"), nb::arg("utility"), nb::arg("beta"), nb::arg("epsilon"),
+        nb::arg("k"), nb::arg("exactly"), nb::arg("precision_weight"), nb::arg("weight"), nb::arg("growth"),
+        nb::arg("t"), nb::arg("q"), nb::arg("p"), nb::arg("n_rows"));
   m.def("line_step", &line_step, nb::arg("utility"), nb::arg("beta2"), nb::arg("epsilon"), nb::arg("t"), nb::arg("q"),
         nb::arg("t_end"), nb::arg("q_end"), nb::arg("p"), nb::arg("scale"), nb::arg("per_hit"), nb::arg("concave"));
 }

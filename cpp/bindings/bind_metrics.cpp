@@ -18,9 +18,8 @@ const T* row_values(const std::optional<Array1<T>>& values, int64_t n, const cha
 void bind_metrics(nb::module_& m) {
   m.def(
       "match_gains",
-      [](Array1<int64_t> indptr, Array1<int32_t> indices, Array1<float> values, int64_t n_cols, Array2<int32_t> ids,
-         int n_threads) {
-        const CsrView truth = csr_view(indptr, indices, values, n_cols);
+      [](const CsrArgs& csr, Array2<int32_t> ids, int n_threads) {
+        const CsrView truth = csr.view();
         const auto predicted = matrix_view(ids);
         require(predicted.n_rows == truth.n_rows, "truth and predictions have different numbers of rows");
         std::vector<float> gains(static_cast<size_t>(predicted.n_rows * predicted.n_cols));
@@ -31,15 +30,13 @@ void bind_metrics(nb::module_& m) {
         }
         return to_numpy(std::move(gains), {ids.shape(0), ids.shape(1)});
       },
-      nb::arg("indptr"), nb::arg("indices"), nb::arg("values"), nb::arg("n_cols"), nb::arg("ids"),
-      nb::arg("n_threads"));
+      nb::arg("csr"), nb::arg("ids"), nb::arg("n_threads"));
   m.def(
       "ideal_gains",
-      [](Array1<int64_t> indptr, Array1<int32_t> indices, Array1<float> values, int64_t n_cols,
-         std::optional<Array1<double>> weights, int64_t k, int n_threads) {
-        const CsrView truth = csr_view(indptr, indices, values, n_cols);
+      [](const CsrArgs& csr, std::optional<Array1<double>> weights, int64_t k, int n_threads) {
+        const CsrView truth = csr.view();
         require(k >= 0, "k must not be negative");
-        const double* label_weights = row_values(weights, n_cols, "weights");
+        const double* label_weights = row_values(weights, csr.n_cols, "weights");
         std::vector<double> ideal(static_cast<size_t>(truth.n_rows * k));
         const Poll poll = poll_python(nb::none());
         {
@@ -48,8 +45,7 @@ void bind_metrics(nb::module_& m) {
         }
         return to_numpy(std::move(ideal), {static_cast<size_t>(truth.n_rows), static_cast<size_t>(k)});
       },
-      nb::arg("indptr"), nb::arg("indices"), nb::arg("values"), nb::arg("n_cols"), nb::arg("weights").none(),
-      nb::arg("k"), nb::arg("n_threads"));
+      nb::arg("csr"), nb::arg("weights").none(), nb::arg("k"), nb::arg("n_threads"));
   m.def(
       "add_by_label_topk",
       [](Array2<int32_t> ids, int64_t k, std::optional<Array2<float>> values, std::optional<Array1<double>> row_weights,
@@ -69,18 +65,17 @@ void bind_metrics(nb::module_& m) {
       nb::arg("ids"), nb::arg("k"), nb::arg("values").none(), nb::arg("row_weights").none(), nb::arg("n_labels"));
   m.def(
       "add_by_label_csr",
-      [](Array1<int64_t> indptr, Array1<int32_t> indices, Array1<float> values, int64_t n_cols,
-         std::optional<Array1<double>> row_weights) {
-        const CsrView truth = csr_view(indptr, indices, values, n_cols);
+      [](const CsrArgs& csr, std::optional<Array1<double>> row_weights) {
+        const CsrView truth = csr.view();
         const double* weights = row_values(row_weights, truth.n_rows, "row_weights");
-        std::vector<double> sums(static_cast<size_t>(n_cols));
+        std::vector<double> sums(static_cast<size_t>(csr.n_cols));
         {
           nb::gil_scoped_release nogil;
           add_by_label(truth, weights, sums.data());
         }
         return to_numpy(std::move(sums));
       },
-      nb::arg("indptr"), nb::arg("indices"), nb::arg("values"), nb::arg("n_cols"), nb::arg("row_weights").none());
+      nb::arg("csr"), nb::arg("row_weights").none());
   m.def(
       "resample_counts",
       [](int64_t n, uint64_t seed, int64_t b) {

@@ -9,25 +9,21 @@ namespace {}  // namespace
 void bind_neighbors(nb::module_& m) {
   m.def(
       "sparse_neighbors",
-      [](Array1<int64_t> indptr, Array1<int32_t> indices, Array1<float> values, int64_t n_train,
-         Array1<double> row_weights, Array1<int64_t> query_indptr, Array1<int32_t> query_indices,
-         Array1<float> query_values, int64_t n_features, int64_t k, int n_threads) {
-        const CsrView postings = csr_view(indptr, indices, values, n_train);
-        const CsrView queries = csr_view(query_indptr, query_indices, query_values, n_features);
-        require(postings.n_rows == n_features, "the index and the queries differ in their number of features");
-        require(static_cast<int64_t>(row_weights.shape(0)) == n_train, "one weight per training row is needed");
+      [](const CsrArgs& csr, Array1<double> row_weights, const CsrArgs& query_csr, int64_t k, int n_threads) {
+        const CsrView postings = csr.view();
+        const CsrView queries = query_csr.view();
+        require(postings.n_rows == queries.n_cols, "the index and the queries differ in their number of features");
+        require(static_cast<int64_t>(row_weights.shape(0)) == postings.n_cols, "one weight per training row is needed");
         Ranked out(queries.n_rows, k);
         const Poll poll = poll_python(nb::none());
         {
           nb::gil_scoped_release nogil;
-          sparse_neighbors(postings, row_weights.data(), n_train, queries, k, n_threads, out.ids.data(),
+          sparse_neighbors(postings, row_weights.data(), postings.n_cols, queries, k, n_threads, out.ids.data(),
                            out.scores.data(), poll);
         }
         return out.take();
       },
-      nb::arg("indptr"), nb::arg("indices"), nb::arg("values"), nb::arg("n_train"), nb::arg("row_weights"),
-      nb::arg("query_indptr"), nb::arg("query_indices"), nb::arg("query_values"), nb::arg("n_features"), nb::arg("k"),
-      nb::arg("n_threads"));
+      nb::arg("csr"), nb::arg("row_weights"), nb::arg("query_csr"), nb::arg("k"), nb::arg("n_threads"));
   m.def(
       "dense_neighbors",
       [](nb::ndarray<const float, nb::ndim<3>, nb::c_contig, nb::device::cpu> blocks, Array1<double> row_weights,
@@ -48,13 +44,13 @@ void bind_neighbors(nb::module_& m) {
       nb::arg("blocks"), nb::arg("row_weights"), nb::arg("queries"), nb::arg("k"), nb::arg("n_threads"));
   m.def(
       "vote",
-      [](Array2<int32_t> neighbors, Array2<float> weights, Array1<int64_t> indptr, Array1<int32_t> indices,
-         Array1<float> values, int64_t n_labels, int64_t k, int n_threads, nb::object filter) {
+      [](Array2<int32_t> neighbors, Array2<float> weights, const CsrArgs& csr, int64_t k, int n_threads,
+         nb::object filter) {
         require(neighbors.shape(0) == weights.shape(0) && neighbors.shape(1) == weights.shape(1),
                 "neighbors and weights differ in shape");
-        const CsrView labels = csr_view(indptr, indices, values, n_labels);
+        const CsrView labels = csr.view();
         Ranked out(static_cast<int64_t>(neighbors.shape(0)), k);
-        const FilterArrays allowed(filter, static_cast<int64_t>(neighbors.shape(0)), n_labels);
+        const FilterArrays allowed(filter, static_cast<int64_t>(neighbors.shape(0)), labels.n_cols);
         const Poll poll = poll_python(nb::none());
         {
           nb::gil_scoped_release nogil;
@@ -63,8 +59,8 @@ void bind_neighbors(nb::module_& m) {
         }
         return out.take();
       },
-      nb::arg("neighbors"), nb::arg("weights"), nb::arg("indptr"), nb::arg("indices"), nb::arg("values"),
-      nb::arg("n_labels"), nb::arg("k"), nb::arg("n_threads"), nb::arg("filter").none() = nb::none());
+      nb::arg("neighbors"), nb::arg("weights"), nb::arg("csr"), nb::arg("k"), nb::arg("n_threads"),
+      nb::arg("filter").none() = nb::none());
 }
 
 }  // namespace lt::bind

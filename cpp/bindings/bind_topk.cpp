@@ -23,9 +23,8 @@ struct TopkOut {
 void bind_topk(nb::module_& m) {
   m.def(
       "topk_csr",
-      [](Array1<int64_t> indptr, Array1<int32_t> indices, Array1<float> values, int64_t n_cols, int64_t k,
-         int n_threads) {
-        const CsrView matrix = csr_view(indptr, indices, values, n_cols);
+      [](const CsrArgs& csr, int64_t k, int n_threads) {
+        const CsrView matrix = csr.view();
         TopkOut out(matrix.n_rows, k);
         {
           nb::gil_scoped_release nogil;
@@ -33,7 +32,7 @@ void bind_topk(nb::module_& m) {
         }
         return out.take();
       },
-      nb::arg("indptr"), nb::arg("indices"), nb::arg("values"), nb::arg("n_cols"), nb::arg("k"), nb::arg("n_threads"));
+      nb::arg("csr"), nb::arg("k"), nb::arg("n_threads"));
   m.def(
       "topk_dense",
       [](Array2<float> matrix, int64_t k, int n_threads) {

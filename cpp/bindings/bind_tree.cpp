@@ -14,11 +14,11 @@ nb::ndarray<nb::numpy, T> hand_over(std::unique_ptr<T[]> values, size_t n) {
   return nb::ndarray<nb::numpy, T>(data, {n}, owner);
 }
 
-nb::tuple sum_positive_rows_csr(Array1<int64_t> indptr, Array1<int32_t> indices, Array1<float> values, int64_t n_cols,
-                                Array1<int64_t> label_indptr, Array1<int32_t> label_rows, Array1<float> label_weights,
-                                int64_t max_features, int n_threads, nb::object progress) {
-  const CsrView X = csr_view(indptr, indices, values, n_cols);
-  const CsrView labels = csr_view(label_indptr, label_rows, label_weights, X.n_rows);
+nb::tuple sum_positive_rows_csr(const CsrArgs& csr, const CsrArgs& label_csr, int64_t max_features, int n_threads,
+                                nb::object progress) {
+  const CsrView X = csr.view();
+  const CsrView labels = label_csr.view();
+  require(labels.n_cols == X.n_rows, "labels and features must have the same rows");
   OwnedCsr out;
   {
     nb::gil_scoped_release nogil;
@@ -29,9 +29,10 @@ nb::tuple sum_positive_rows_csr(Array1<int64_t> indptr, Array1<int32_t> indices,
                         hand_over(std::move(out.values), nnz));
 }
 
-void sum_positive_rows_dense(Array2<float> X, Array1<int64_t> label_indptr, Array1<int32_t> label_rows,
-                             Array1<float> label_weights, int n_threads, Mutable2<float> out, nb::object progress) {
-  const CsrView labels = csr_view(label_indptr, label_rows, label_weights, static_cast<int64_t>(X.shape(0)));
+void sum_positive_rows_dense(Array2<float> X, const CsrArgs& label_csr, int n_threads, Mutable2<float> out,
+                             nb::object progress) {
+  const CsrView labels = label_csr.view();
+  require(labels.n_cols == static_cast<int64_t>(X.shape(0)), "labels and features must have the same rows");
   require(static_cast<int64_t>(out.shape(0)) == labels.n_rows && out.shape(1) == X.shape(1),
           "the result needs one row per label and one column per feature");
   const MatrixView<float> result{labels.n_rows, static_cast<int64_t>(X.shape(1)), out.data()};
@@ -79,23 +80,18 @@ void run_splits(const Rows& rows, const Array2<int64_t>& splits, const Array1<in
 }  // namespace
 
 void bind_tree(nb::module_& m) {
-  m.def("sum_positive_rows_csr", &sum_positive_rows_csr, nb::arg("indptr"), nb::arg("indices"), nb::arg("values"),
-        nb::arg("n_cols"), nb::arg("label_indptr"), nb::arg("label_rows"), nb::arg("label_weights"),
-        nb::arg("max_features"), nb::arg("n_threads"), nb::arg("progress") = nb::none());
-  m.def("sum_positive_rows_dense", &sum_positive_rows_dense, nb::arg("X"), nb::arg("label_indptr"),
-        nb::arg("label_rows"), nb::arg("label_weights"), nb::arg("n_threads"), nb::arg("out"),
-        nb::arg("progress") = nb::none());
+  m.def("sum_positive_rows_csr", &sum_positive_rows_csr, nb::arg("csr"), nb::arg("label_csr"), nb::arg("max_features"),
+        nb::arg("n_threads"), nb::arg("progress") = nb::none());
+  m.def("sum_positive_rows_dense", &sum_positive_rows_dense, nb::arg("X"), nb::arg("label_csr"), nb::arg("n_threads"),
+        nb::arg("out"), nb::arg("progress") = nb::none());
   m.def(
       "balanced_splits_csr",
-      [](Array1<int64_t> indptr, Array1<int32_t> indices, Array1<float> values, int64_t n_cols, Array2<int64_t> splits,
-         Array1<int64_t> round_ptr, int max_iter, bool spherical, uint64_t seed, int64_t large, int n_threads,
-         Mutable1<int32_t> order, nb::object progress) {
-        run_splits(csr_view(indptr, indices, values, n_cols), splits, round_ptr, max_iter, spherical, seed, large,
-                   n_threads, order, progress);
+      [](const CsrArgs& csr, Array2<int64_t> splits, Array1<int64_t> round_ptr, int max_iter, bool spherical,
+         uint64_t seed, int64_t large, int n_threads, Mutable1<int32_t> order, nb::object progress) {
+        run_splits(csr.view(), splits, round_ptr, max_iter, spherical, seed, large, n_threads, order, progress);
       },
-      nb::arg("indptr"), nb::arg("indices"), nb::arg("values"), nb::arg("n_cols"), nb::arg("splits"),
-      nb::arg("round_ptr"), nb::arg("max_iter"), nb::arg("spherical"), nb::arg("seed"), nb::arg("large"),
-      nb::arg("n_threads"), nb::arg("order"), nb::arg("progress") = nb::none());
+      nb::arg("csr"), nb::arg("splits"), nb::arg("round_ptr"), nb::arg("max_iter"), nb::arg("spherical"),
+      nb::arg("seed"), nb::arg("large"), nb::arg("n_threads"), nb::arg("order"), nb::arg("progress") = nb::none());
   m.def(
       "balanced_splits_dense",
       [](Array2<float> rows, Array2<int64_t> splits, Array1<int64_t> round_ptr, int max_iter, bool spherical,
@@ -106,10 +102,9 @@ void bind_tree(nb::module_& m) {
       nb::arg("seed"), nb::arg("large"), nb::arg("n_threads"), nb::arg("order"), nb::arg("progress") = nb::none());
   m.def(
       "node_labels",
-      [](Array1<int64_t> indptr, Array1<int32_t> indices, Array1<float> values, int64_t n_cols, Array1<int32_t> node_of,
-         int value, int n_threads) {
-        const CsrView Y = csr_view(indptr, indices, values, n_cols);
-        require(static_cast<int64_t>(node_of.shape(0)) == n_cols, "node_of needs one entry per label");
+      [](const CsrArgs& csr, Array1<int32_t> node_of, int value, int n_threads) {
+        const CsrView Y = csr.view();
+        require(static_cast<int64_t>(node_of.shape(0)) == Y.n_cols, "node_of needs one entry per label");
         NodeLabels out;
         {
           nb::gil_scoped_release nogil;
@@ -118,8 +113,7 @@ void bind_tree(nb::module_& m) {
         return nb::make_tuple(to_numpy(std::move(out.indptr)), bind::to_numpy(std::move(out.indices)),
                               to_numpy(std::move(out.values)));
       },
-      nb::arg("indptr"), nb::arg("indices"), nb::arg("values"), nb::arg("n_cols"), nb::arg("node_of"), nb::arg("value"),
-      nb::arg("n_threads"));
+      nb::arg("csr"), nb::arg("node_of"), nb::arg("value"), nb::arg("n_threads"));
 }
 
 }  // namespace lt::bind

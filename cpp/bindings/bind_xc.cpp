@@ -124,16 +124,13 @@ void bind_xc(nb::module_& m) {
         return to_numpy(std::move(self.pairs), {n, 2});
       });
 
-  m.def("xc_write", [](Array1<int64_t> indptr, Array1<int32_t> indices, Array1<float> values, int64_t n_cols,
-                       Array1<int64_t> label_indptr, Array1<int32_t> label_indices, Array1<float> label_values,
-                       int64_t n_labels, int64_t begin, int64_t end, int n_threads) {
-    const CsrView entries = csr_view(indptr, indices, values, n_cols);
-    const CsrView labels = csr_view(label_indptr, label_indices, label_values, n_labels);
+  m.def("xc_write", [](const CsrArgs& csr, const CsrArgs& label_csr, int64_t begin, int64_t end, int n_threads) {
+    const CsrView entries = csr.view();
+    const CsrView labels = label_csr.view();
     return write_rows(&labels, entries, begin, end, n_threads);
   });
-  m.def("xc_write_matrix", [](Array1<int64_t> indptr, Array1<int32_t> indices, Array1<float> values, int64_t n_cols,
-                              int64_t begin, int64_t end, int n_threads) {
-    return write_rows(nullptr, csr_view(indptr, indices, values, n_cols), begin, end, n_threads);
+  m.def("xc_write_matrix", [](const CsrArgs& csr, int64_t begin, int64_t end, int n_threads) {
+    return write_rows(nullptr, csr.view(), begin, end, n_threads);
   });
 }
 

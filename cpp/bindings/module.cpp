@@ -11,6 +11,7 @@ void bind_synthetic(nb::module_& m);
 void bind_neighbors(nb::module_& m);
 void bind_topk(nb::module_& m);
 void bind_linear(nb::module_& m);
+void bind_training(nb::module_& m);
 void bind_xc(nb::module_& m);
 void bind_tree(nb::module_& m);
 void bind_decide(nb::module_& m);
@@ -32,6 +33,7 @@ NB_MODULE(_core, m) {
   lt::bind::bind_neighbors(m);
   lt::bind::bind_topk(m);
   lt::bind::bind_linear(m);
+  lt::bind::bind_training(m);
   lt::bind::bind_xc(m);
   lt::bind::bind_tree(m);
   lt::bind::bind_decide(m);

@@ -37,6 +37,7 @@ _HOME = {
     "DualEncoder": "text",
     "TextNetwork": "text",
     "UniDEC": "text",
+    "XRTransformer": "text",
     "Tfidf": "features",
     "Tokens": "data",
     "Threshold": "decide",

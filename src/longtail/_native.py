@@ -1,6 +1,6 @@
 """The one door to the compiled core: everything else imports the kernels from here.
 
-Sparse matrices cross as four arguments (``csr_args``); thread counts are resolved once
+Sparse matrices cross as one tuple (``csr_args``); thread counts are resolved once
 (``n_threads``); long calls take a ``progress`` callable, called about ten times a second from the
 calling thread.
 """

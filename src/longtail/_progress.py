@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import threading
 import time
 
-__all__ = ["Progress"]
+__all__ = ["Progress", "tell"]
+
+log = logging.getLogger("longtail")
+
+
+def tell(what: object) -> None:
+    """Log something, and print it where standard error is a terminal."""
+    log.info("%s", what)
+    if sys.stderr is not None and sys.stderr.isatty():
+        print(what, file=sys.stderr, flush=True)
 
 
 class Progress:

@@ -277,7 +277,7 @@ def test_a_missing_torch_is_said_before_any_work(
         (("train", "{data}", "-o", "x", "--device", "cuda"), "--model network"),
         (
             ("train", "{data}", "-o", "x", "--model", "ensemble", "--device", "cuda"),
-            "ensemble takes no device: network, text-network, dual-encoder, unidec, mach, declare ",
+            "ensemble takes no device: network, text-network, xr-transformer, dual-encoder, unidec",
         ),
         (
             ("train", "{data}", "-o", "x", "--model", "declare", "--memory-limit", "1GB"),

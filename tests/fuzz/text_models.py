@@ -48,6 +48,7 @@ def text_models(texts: list[str], labels: list[list[str]]) -> dict[str, Callable
             path
         ),
         "unidec": lambda path: tag(_network("average", lt.UniDEC)).model_.save(path),
+        "xr-transformer": lambda path: tag(_xr_transformer()).model_.save(path),
         "tagger-text": lambda path: tag(_network("average", onnx=True)).save(path),
         "tagger-text-mach": lambda path: tag(
             lt.MACH(n_buckets=4, n_repetitions=2, estimator=coded())
@@ -71,6 +72,12 @@ def _network(encoder: Any, kind: Any = lt.TextNetwork, **how: Any) -> Any:
     """One thread: the probes fork, which the threads of torch do not survive."""
     usual = {"device": "cpu", "n_jobs": 1, "onnx": False, "runtime": "auto", "epochs": 1}
     return kind(encoder=encoder, **{**usual, "max_length": 16, **how})
+
+
+def _xr_transformer() -> lt.XRTransformer:
+    shape = {"leaf": 2, "branching": 2, "min_codes": 2, "refined_leaf": 2, "refined_branching": 2}
+    usual = {"device": "cpu", "n_jobs": 1, "onnx": False, "max_length": 16, "steps": 2}
+    return lt.XRTransformer(encoder="average", vectorizer=lt.Tfidf(min_df=1), **usual, **shape)
 
 
 @functools.cache

@@ -30,7 +30,7 @@ def isa() -> Iterator[None]:
 def scores(layer: Layer, n_features: int, X: sp.csr_matrix, n_threads: int = 1) -> np.ndarray:
     transforms, powers = np.zeros(1, np.int32), np.ones(1, np.int32)
     searcher = core.BeamSearcher([layer.arrays], transforms, powers, None, n_features)
-    out: np.ndarray = searcher.scores_sparse(*csr_args(X), False, n_threads)
+    out: np.ndarray = searcher.scores_sparse(csr_args(X), False, n_threads)
     return out
 
 

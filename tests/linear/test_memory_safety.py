@@ -17,6 +17,8 @@ from longtail.linear.layer import Layer
 from longtail.linear.memory import plan_memory
 
 X, Y = make_rows(n=60, n_labels=40)
+PARAMS = ("loss", "dual", "tolerance", "max_iter", "bias", "threshold", "seed", "most_entries")
+PARAMS += ("scratch_bytes",)
 
 
 def level(**changed: Any) -> dict[str, Any]:
@@ -24,12 +26,8 @@ def level(**changed: Any) -> dict[str, Any]:
     n = X.shape[0]
     by_label = Y.tocsc()
     by_label.sort_indices()
-    indptr, indices, values, n_cols = csr_args(X)
     arguments = {
-        "indptr": indptr,
-        "indices": indices,
-        "values": values,
-        "n_cols": n_cols,
+        "X": csr_args(X),
         "parent_ptr": np.array([0, n, 2 * n], np.int64),
         "parent_rows": np.tile(np.arange(n, dtype=np.int32), 2),
         "child_ptr": np.array([0, 20, 40], np.int64),
@@ -46,21 +44,33 @@ def level(**changed: Any) -> dict[str, Any]:
         "bias": 1.0,
         "threshold": 0.0,
         "seed": 0,
-        "batch_bytes": 1 << 30,
-        "n_threads": 1,
-        "progress": None,
     }
     return {**arguments, **changed}
 
 
+def train(fields: dict[str, Any], n_threads: int = 1) -> tuple[dict[str, np.ndarray], Any]:
+    params = {name: fields[name] for name in fields if name in PARAMS}
+    arrays = {name: fields[name] for name in fields if name not in PARAMS}
+    out: tuple[dict[str, np.ndarray], Any] = core.train_level(
+        core.Level(**arrays), core.LevelParams(**params), n_threads
+    )
+    return out
+
+
 def changed(name: str, at: int, value: int) -> dict[str, Any]:
+    if name in ("indptr", "indices"):
+        parts = list(csr_args(X))
+        which = ("indptr", "indices").index(name)
+        parts[which] = parts[which].copy()
+        parts[which][at] = value
+        return level(X=tuple(parts))
     array = level()[name].copy()
     array[at] = value
     return level(**{name: array})
 
 
 def test_a_level_as_it_should_be() -> None:
-    arrays, about = core.train_level(**level())
+    arrays, about = train(level())
     assert len(arrays["bias"]) == 40 and about["threads"] == 1
 
 
@@ -87,7 +97,7 @@ def test_a_level_as_it_should_be() -> None:
 )
 def test_training_refuses_indices_out_of_order_or_range(name: str, at: int, value: int) -> None:
     with pytest.raises(ValueError, match=r"must|ascend|start at 0"):
-        core.train_level(**changed(name, at, value))
+        train(changed(name, at, value))
 
 
 @pytest.mark.parametrize("at, value", [(0, -1), (5, 10**9), (1, 0)])
@@ -96,19 +106,19 @@ def test_sparse_arguments_are_checked_by_the_core(at: int, value: int) -> None:
     indices = indices.copy()
     indices[at] = value
     with pytest.raises(ValueError, match="columns of row 0 must ascend"):
-        core.topk_csr(indptr, indices, values, n_cols, 2, 1)
+        core.topk_csr((indptr, indices, values, n_cols), 2, 1)
 
 
 def test_more_weights_than_offsets_can_count_are_refused() -> None:
     """32 bits count the entries of a chunk; the limit is lowered here to reach it."""
     with pytest.raises(ValueError, match=r"20 labels have \d+ weights together.*threshold"):
-        core.train_level(**level(most_entries=50))
+        train(level(most_entries=50))
     weights = sp.random(30, 50, density=0.5, format="csr", dtype=np.float32, random_state=0)
     weights.sort_indices()
     bias, child_ptr = np.zeros(30, np.float32), np.array([0, 30], np.int64)
-    assert core.build_layer(*csr_args(weights), bias, child_ptr, 1, most_entries=weights.nnz)
+    assert core.build_layer(csr_args(weights), bias, child_ptr, 1, most_entries=weights.nnz)
     with pytest.raises(ValueError, match="30 labels have"):
-        core.build_layer(*csr_args(weights), bias, child_ptr, 1, most_entries=weights.nnz - 1)
+        core.build_layer(csr_args(weights), bias, child_ptr, 1, most_entries=weights.nnz - 1)
 
 
 def test_arrays_of_a_layer_cannot_be_written() -> None:
@@ -119,7 +129,7 @@ def test_arrays_of_a_layer_cannot_be_written() -> None:
             with pytest.raises(ValueError, match="read-only"):
                 array[:1] = 0
             assert not array.flags.writeable, name
-    arrays, _ = core.train_level(**level())
+    arrays, _ = train(level())
     assert not any(array.flags.writeable for array in arrays.values())
 
 
@@ -146,7 +156,7 @@ def searcher(arrays):
     return core.BeamSearcher([arrays], transforms, powers, None, n_features)
 
 def ask(searcher):
-    return searcher.search_sparse(*csr_args(X), 5, [], False, 1)
+    return searcher.search_sparse(csr_args(X), 5, [], False, 1)
 
 expected = ask(searcher(dict(layer.arrays)))
 strided = {name: np.repeat(array, 2)[::2] for name, array in layer.arrays.items()}
@@ -166,11 +176,11 @@ def test_converted_arrays_live_as_long_as_the_searcher() -> None:
 
 
 def test_threads_keep_to_their_memory() -> None:
-    one = core.train_level(**level())[0]
+    one = train(level())[0]
     needed = core.worker_bytes(X.shape[0], X.nnz, X.shape[1], True)
     assert needed > 68 * X.shape[0]
     for room, threads in [(needed * 10, 4), (needed * 2 + 1, 2), (0, 1)]:
-        arrays, about = core.train_level(**level(n_threads=4, scratch_bytes=room))
+        arrays, about = train(level(scratch_bytes=room), n_threads=4)
         assert about["threads"] == threads
         assert all(np.array_equal(one[name], arrays[name]) for name in one)
 
@@ -204,4 +214,16 @@ def test_rows_with_nan_are_not_clustered() -> None:
     how = {"max_iter": 5, "spherical": True, "seed": 0, "large": 1000, "n_threads": 1}
     rounds = np.array([0, 1], np.int64)
     with pytest.raises(ValueError, match="NaN"):
-        core.balanced_splits_csr(*csr_args(rows), splits, rounds, **how, order=order)
+        core.balanced_splits_csr(csr_args(rows), splits, rounds, **how, order=order)
+
+
+def test_structs_of_the_core_take_their_own_fields_only() -> None:
+    fields = {"loss": 0, "dual": True, "tolerance": 0.1, "max_iter": 1, "bias": 1.0}
+    with pytest.raises(ValueError, match="the field threshold is missing"):
+        core.LevelParams(**fields)
+    with pytest.raises(ValueError, match="a name that this struct does not have"):
+        core.LevelParams(**fields, threshold=0.1, treshold=0.1)
+    with pytest.raises(TypeError, match="the field tolerance is of another kind"):
+        core.LevelParams(**{**fields, "tolerance": "small"}, threshold=0.1)
+    with pytest.raises(TypeError, match="the field X is of another kind"):
+        core.Level(X=X)

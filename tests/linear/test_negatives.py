@@ -179,6 +179,41 @@ def test_extra_rows_of_another_shape_are_refused(leaf: int) -> None:
         model.fit(X, Y, extra_rows=np.full(Y.shape, np.nan))
 
 
+def test_a_scheme_and_a_cost_for_every_level(tmp_path: Any) -> None:
+    """Each level is as in a model that has its scheme, or its cost, everywhere."""
+    X, Y = make_rows(n_labels=40, unlabelled=10)
+    each = fitted(X, Y, negatives=["tfn", "tfn+man"], C=[0.25, 0.25, 2.0])
+    low, high = (fitted(X, Y, C=C) for C in (0.25, 2.0))
+    for t in (0, 1):
+        assert (each.layers_[t].to_csr(30) != low.layers_[t].to_csr(30)).nnz == 0
+    assert (each.layers_[2].to_csr(30) != high.layers_[2].to_csr(30)).nnz > 0  # other negatives
+    plain = fitted(X, Y, C=np.array([0.25, 0.25, 2.0]))
+    assert (plain.layers_[2].to_csr(30) != high.layers_[2].to_csr(30)).nnz == 0
+    each.save(tmp_path / "m")
+    plain.save(tmp_path / "p")
+    loaded = lt.load(tmp_path / "m")
+    assert loaded.negatives == ["tfn", "tfn+man"] and loaded.C == [0.25, 0.25, 2.0]
+    new = Y[:, :1]
+    grown = loaded.add_labels(X, new, Y_old=Y)
+    assert grown.n_labels_ == 41 and len(grown.predict_topk(X[:2], k=3)) == 2
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"negatives": ["tfn"]}, "negatives names 1 levels, but the tree has 2 below"),
+        ({"negatives": ["tfn", "all"]}, "must be one of tfn, man, tfn.man, got 'all'"),
+        ({"C": [1.0, 1.0]}, "C names 2 levels, but the tree has 3"),
+        ({"C": [1.0, 0.0, 1.0]}, "C must be positive"),
+    ],
+    ids=repr,
+)
+def test_other_numbers_of_levels(params: dict[str, Any], message: str) -> None:
+    X, Y = make_rows(n_labels=40)
+    with pytest.raises(ValueError, match=message):
+        fitted(X, Y, **params)
+
+
 def test_unknown_scheme() -> None:
     with pytest.raises(ValueError, match="negatives must be one of tfn, man"):
         parent_rows("all", sp.csc_matrix((1, 1)), None, None)

@@ -30,17 +30,17 @@ def train(n_threads: int, batch_bytes: int = 1 << 30) -> tuple[dict[str, Any], d
     X, Y = make_rows(n=300, n_labels=200)
     n, n_labels = Y.shape
     positives = Y.tocsc()
-    arrays, about = core.train_level(
-        *csr_args(X),
-        np.array([0, n], np.int64),
-        np.arange(n, dtype=np.int32),
-        np.array([0, n_labels], np.int64),
-        positives.indptr.astype(np.int64),
-        positives.indices.astype(np.int32),
-        None,
-        np.ones(positives.nnz, np.float32),
-        np.ones(n_labels, np.float32),
-        None,
+    level = core.Level(
+        X=csr_args(X),
+        parent_ptr=np.array([0, n], np.int64),
+        parent_rows=np.arange(n, dtype=np.int32),
+        child_ptr=np.array([0, n_labels], np.int64),
+        positive_ptr=positives.indptr.astype(np.int64),
+        positive_rows=positives.indices.astype(np.int32),
+        positive_cost=np.ones(positives.nnz, np.float32),
+        negative_cost=np.ones(n_labels, np.float32),
+    )
+    params = core.LevelParams(
         loss=0,
         dual=True,
         tolerance=0.01,
@@ -49,9 +49,8 @@ def train(n_threads: int, batch_bytes: int = 1 << 30) -> tuple[dict[str, Any], d
         threshold=0.0,
         seed=0,
         batch_bytes=batch_bytes,
-        n_threads=n_threads,
-        progress=None,
     )
+    arrays, about = core.train_level(level, params, n_threads)
     return arrays, about
 
 

@@ -29,7 +29,7 @@ $build/threads: \$(OBJECTS)
 	@$compiler $link -pthread \$^ -o \$@
 $build/%.o: %.cpp
 	@mkdir -p \$(dir \$@)
-	@$compiler $flags -MMD -c \$< -o \$@
+	@$compiler $flags -MMD -MP -c \$< -o \$@
 -include \$(OBJECTS:.o=.d)
 RULES
 [ -z "${BUILD_ONLY:-}" ] || exit 0

@@ -104,6 +104,17 @@ def text_network() -> lt.TextNetwork:
     return out
 
 
+def xr_transformer() -> lt.XRTransformer:
+    """With the encoder of ``over_texts``; the ranker is trained on what it makes of ``TEXTS``."""
+    out = over_texts(lt.XRTransformer(refined_leaf=2, refined_branching=2, steps=[2, 4], beam=3))
+    out.vectorizer_ = lt.Tfidf(min_df=1).fit(TEXTS)
+    out.n_columns_, out.max_length_ = len(out.vectorizer_.get_feature_names_out()), 32
+    out.history_ = [{"level": 1, "nodes": 2, "steps": 2, "seconds": 0.5, "loss": 1.0}]
+    labels = [[0, 3], [1], [2], [0]]
+    out.ranker_ = out._ranker(4).fit(out._seen(out._rows(TEXTS)), labels)
+    return out
+
+
 def dual_encoder(out: Any) -> Any:
     """With given weights; the last label has had no row."""
     out = over_texts(out)
@@ -127,6 +138,7 @@ def queries(model: Ranker) -> Any:
 def with_torch() -> dict[str, Ranker]:
     return {
         "text-network": text_network(),
+        "xr-transformer": xr_transformer(),
         "dual-encoder": dual_encoder(lt.DualEncoder()),
         "unidec": dual_encoder(lt.UniDEC()),
     }

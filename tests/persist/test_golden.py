@@ -16,7 +16,7 @@ from longtail.base import Ranker
 from longtail.persist import load, save
 from longtail.persist.manifest import VERSION
 
-TEXT_MODELS = ("text-network", "dual-encoder", "unidec")
+TEXT_MODELS = ("text-network", "xr-transformer", "dual-encoder", "unidec")
 VERSIONS = sorted(make_golden.FOLDER.glob("v*"))
 CASES = [
     pytest.param(folder, name, id=f"{folder.name}-{name}")

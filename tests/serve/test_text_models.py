@@ -56,6 +56,18 @@ def test_explanations(model: Path) -> None:
     assert all("explanation" in label for label in answer["results"][0]["labels"])
 
 
+def test_levels_of_a_tree(tmp_path: Path) -> None:
+    levels = lt.XRTransformer(
+        encoder="average", steps=60, device="cpu", n_jobs=1, onnx=False, vectorizer=lt.Tfidf()
+    )
+    lt.Tagger(model=levels, calibrate=False).fit(TEXTS, LABELS).save(tmp_path / "model")
+    found = ask(tmp_path / "model", "/predict", {"texts": ["paper jam", ""], "k": 2})["results"]
+    assert found[0]["labels"][0]["label"] == "printer" and found[0]["known_terms"] is None
+    body = {"text": "a paper jam", "label": "printer"}
+    terms = ask(tmp_path / "model", "/explain", body)["terms"]
+    assert {"paper", "jam"} & {term["term"] for term in terms}
+
+
 def test_a_step_is_one_long_text_or_few_short_ones(
     model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -47,26 +47,28 @@ def solve(
     if row_weight is not None:
         row_weight = row_weight.astype(np.float32)
         cost *= row_weight[targets.indices]
-    arrays, about = core.train_level(
-        *csr_args(rows),
-        np.array([0, n], np.int64),
-        np.arange(n, dtype=np.int32),
-        np.array([0, n_labels], np.int64),
-        targets.indptr.astype(np.int64),
-        targets.indices.astype(np.int32),
-        None if (targets.data == 1).all() else targets.data,
-        cost,
-        np.full(n_labels, negative_cost, np.float32),
-        row_weight,
+    level = core.Level(
+        X=csr_args(rows),
+        parent_ptr=np.array([0, n], np.int64),
+        parent_rows=np.arange(n, dtype=np.int32),
+        child_ptr=np.array([0, n_labels], np.int64),
+        positive_ptr=targets.indptr.astype(np.int64),
+        positive_rows=targets.indices.astype(np.int32),
+        positive_sign=None if (targets.data == 1).all() else targets.data,
+        positive_cost=cost,
+        negative_cost=np.full(n_labels, negative_cost, np.float32),
+        row_weight=row_weight,
+    )
+    params = core.LevelParams(
         loss=LOSSES[loss],
         dual=dual,
         tolerance=tolerance,
         max_iter=max_iter,
         bias=bias,
         start=STARTS[start],
-        n_threads=n_threads,
-        **{"threshold": 0.0, "seed": 0, "batch_bytes": 1 << 30, "progress": None, **options},
+        **{"threshold": 0.0, **options},
     )
+    arrays, about = core.train_level(level, params, n_threads)
     weights = Layer(arrays).to_csr(rows.shape[1]).toarray().astype(np.float64)
     if bias:
         weights[:, -1] /= bias

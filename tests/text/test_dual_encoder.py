@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from text_cases import WORDS, worded
 
 import longtail as lt
@@ -87,12 +88,29 @@ def test_without_label_texts_rows_describe_labels(encoder: Path) -> None:
 
 def test_the_answer_is_chosen_on_other_rows(encoder: Path) -> None:
     X, Y = worded(n=240)
-    model = lt.UniDEC(encoder=encoder, validation=0.2, **{**SETTINGS, "epochs": 4})
+    model = lt.UniDEC(encoder=encoder, validation=0.2, **SETTINGS)
     model.fit(X, Y, label_texts=LABEL_TEXTS)
     assert model.answer_ in ("both", "classifier", "dual")
-    model.heads_ = {**model.heads_, "table": np.random.default_rng(0).random((8, 32), np.float32)}
+    model.heads_ = {**model.heads_, "table": -model.heads_["table"]}  # now it is always wrong
     assert model.choose_answer(*worded(seed=5)).answer_ == "dual"
     assert model.predict_topk(X, k=1).scores.max() <= 1 + 1e-5  # one cosine, not two
+
+
+def test_heads_may_have_unequal_parts(encoder: Path, tmp_path: Path) -> None:
+    X, Y = worded()
+    model = lt.UniDEC(encoder=encoder, mine_by="both", **SETTINGS)
+    model.fit(X, Y, label_texts=LABEL_TEXTS)
+    scores = {}
+    for answer, share in (("dual", 0.5), ("classifier", 0.5), ("both", 0.5), ("both", 0.25)):
+        model.answer_, model.share_ = answer, share
+        scores[answer, share] = model.predict_topk(X, k=8).to_csr().toarray()
+    dual, classifier = scores["dual", 0.5], scores["classifier", 0.5]
+    assert_allclose(scores["both", 0.5], dual + classifier, atol=1e-5)
+    assert_allclose(scores["both", 0.25], 1.5 * dual + 0.5 * classifier, atol=1e-5)
+    model.save(tmp_path / "model")
+    again = lt.load(tmp_path / "model")
+    assert (again.answer_, again.share_) == ("both", 0.25)
+    assert_array_equal(again.predict_topk(X, k=8).scores, model.predict_topk(X, k=8).scores)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -159,3 +177,28 @@ def test_an_index_that_walks_a_graph(trained: Any) -> None:
     found = model.predict_topk(X, k=3)
     np.testing.assert_array_equal(exact.indices, found.indices)  # eight labels: nothing to miss
     assert model.index_recall(X, k=3) == trained.index_recall(X, k=3) == 1.0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_cost_is_known_before(kind: Any, encoder: Path, caplog: Any, monkeypatch: Any) -> None:
+    X, Y = worded()
+    model = kind(encoder=encoder, **SETTINGS)
+    cost = model.plan(X, Y, label_texts=LABEL_TEXTS)
+    told = str(cost).splitlines()
+    assert told[0] == "One of 10 epochs on cpu:"
+    assert any("labels searched, every 3 epochs" in line for line in told)
+    assert cost.total_seconds == sum(cost.seconds.values()) > 0
+    width = 32
+    has_table = "label vectors and their optimiser" in cost.memory
+    assert has_table == (kind is lt.UniDEC)
+    if has_table:
+        assert cost.memory["label vectors and their optimiser"] == 3 * 4 * 8 * width
+
+    # From many labels on it is told by itself, and changes nothing.
+    quiet = kind(encoder=encoder, **{**SETTINGS, "epochs": 2}).fit(X, Y, label_texts=LABEL_TEXTS)
+    monkeypatch.setattr("longtail.text.dual_training._MANY_LABELS", 8)
+    with caplog.at_level("INFO", logger="longtail"):
+        loud = kind(encoder=encoder, **{**SETTINGS, "epochs": 2}).fit(X, Y, label_texts=LABEL_TEXTS)
+    assert "One of 2 epochs on cpu:" in caplog.text
+    for name, array in quiet.heads_.items():
+        assert_array_equal(array, loud.heads_[name])

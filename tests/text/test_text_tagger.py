@@ -97,6 +97,28 @@ def test_the_command_line_trains_one(encoder: Path, data: Any, tmp_path: Path) -
     assert refused.returncode == 2 and "takes no encoder" in refused.stderr
 
 
+def test_levels_of_a_tree_on_the_command_line(encoder: Path, data: Any, tmp_path: Path) -> None:
+    texts, labels = named(data)
+    rows = [{"text": t, "labels": row} for t, row in zip(texts, labels, strict=True)]
+    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
+
+    def run(*arguments: Any) -> str:
+        command = [sys.executable, "-m", "longtail", *map(str, arguments)]
+        done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    how = ("--device", "cpu", "-j", 1, "--encoder", encoder)
+    options = ("--model", "xr-transformer", "--no-calibrate", "--no-refit", "--json")
+    told = run("train", "rows.jsonl", "-o", "m", *options, *how)
+    assert "XRTransformer" in json.loads(told)["choice"]
+    tagger = lt.load(tmp_path / "m")
+    assert tagger.model_.encoder_.kind == "transformer" and tagger.model_.ranker_.n_labels_ == 8
+    assert tagger.score(*named(worded(seed=1))) > 0.8
+    told = run("compare", "rows.jsonl", "-m", "popularity,xr-transformer", *how)
+    assert "xr-transformer" in told
+
+
 def test_labels_found_by_what_they_are_called(data: Any, tmp_path: Path) -> None:
     texts, labels = named(data)
     names = [f"label {j}" for j in range(8)] + ["never seen"]

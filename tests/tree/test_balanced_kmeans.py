@@ -151,7 +151,7 @@ def test_the_kernel_refuses_plans_that_would_write_elsewhere(splits, round_ptr):
     order = np.arange(3, dtype=np.int32)
     with pytest.raises(ValueError, match=r"split|round"):
         core.balanced_splits_csr(
-            *csr_args(sp.eye(3, format="csr")),
+            csr_args(sp.eye(3, format="csr")),
             np.array(splits, dtype=np.int64),
             np.array(round_ptr, dtype=np.int64),
             20,

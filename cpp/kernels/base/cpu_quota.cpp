@@ -3,20 +3,17 @@
 #include <algorithm>
 #include <climits>
 #include <cmath>
-#include <fstream>
-#include <sstream>
+#include <cstdio>
 
-#include "kernels/base/first_line.h"
+#include "kernels/base/small_file.h"
 
 namespace lt {
 
 namespace {
 
 bool lists_cpu(const std::string& controllers) {
-  std::istringstream words(controllers);
-  for (std::string word; std::getline(words, word, ',');)
-    if (word == "cpu") return true;
-  return false;
+  const std::vector<std::string> words = split(controllers, ',');
+  return std::find(words.begin(), words.end(), "cpu") != words.end();
 }
 
 void take_smaller(int quota, int& smallest) {
@@ -26,16 +23,14 @@ void take_smaller(int quota, int& smallest) {
 }  // namespace
 
 int processors_of_quota(const std::string& text) {
-  std::istringstream words(text);
   double quota = 0, period = 0;
-  if (!(words >> quota >> period) || !(quota > 0) || !(period > 0)) return 0;
+  if (std::sscanf(text.c_str(), "%lf %lf", &quota, &period) != 2 || !(quota > 0) || !(period > 0)) return 0;
   return static_cast<int>(std::clamp(std::ceil(quota / period), 1.0, static_cast<double>(INT_MAX / 2)));
 }
 
 int cpu_quota(const std::string& groups, const std::string& root) {
   int smallest = 0;
-  std::ifstream lines(groups);
-  for (std::string line; std::getline(lines, line);) {  // "0::/path", or "4:cpu,cpuacct:/path" of version 1
+  for (const std::string& line : lines_of(groups)) {  // "0::/path", or "4:cpu,cpuacct:/path" of version 1
     const size_t first = line.find(':'), second = line.find(':', first + 1);
     if (first == std::string::npos || second == std::string::npos) continue;
     const bool version_2 = second == first + 1;

@@ -2,10 +2,9 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <sstream>
 #include <stdexcept>
 
-#include "kernels/base/first_line.h"
+#include "kernels/base/small_file.h"
 
 #ifdef __linux__
 #include <sched.h>
@@ -61,8 +60,7 @@ std::vector<std::vector<int>> system_nodes() {
 
 std::vector<std::vector<int>> given_nodes(const std::string& text) {
   std::vector<std::vector<int>> out;
-  std::stringstream lists(text);
-  for (std::string list; std::getline(lists, list, ';');) out.push_back(parse_cpu_list(list));
+  for (const std::string& list : split(text, ';')) out.push_back(parse_cpu_list(list));
   return out;
 }
 
@@ -70,8 +68,7 @@ std::vector<std::vector<int>> given_nodes(const std::string& text) {
 
 std::vector<int> parse_cpu_list(const std::string& text) {
   std::vector<int> out;
-  std::stringstream ranges(text);
-  for (std::string range; std::getline(ranges, range, ',');) {
+  for (const std::string& range : split(text, ',')) {
     const size_t dash = range.find('-');
     const int first = parse_cpu(range.substr(0, dash), text);
     const int last = dash == std::string::npos ? first : parse_cpu(range.substr(dash + 1), text);

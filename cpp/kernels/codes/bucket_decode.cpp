@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "kernels/base/topk.h"
+#include "kernels/base/best_k.h"
 #include "kernels/codes/murmur.h"
 
 namespace lt {
@@ -22,27 +22,6 @@ struct alignas(64) Lane {
 
 struct alignas(64) Steps {
   uint8_t value[64];
-};
-
-// The k best of a stream of labels. Nothing below `threshold` can be among them.
-struct BestLabels {
-  std::vector<Scored> items;
-  int64_t k = 0;
-  float threshold = -kInf;
-
-  void reset(int64_t wanted, float least) {
-    items.clear();
-    k = wanted;
-    threshold = least;
-  }
-  void push(float score, int32_t label) {
-    if (!(score >= threshold)) return;  // nor NaN
-    items.push_back({score, label});
-    if (static_cast<int64_t>(items.size()) < 2 * k + 64) return;
-    std::nth_element(items.begin(), items.begin() + k - 1, items.end(), ranks_before);
-    items.resize(k);
-    threshold = std::max(threshold, items[k - 1].score);
-  }
 };
 
 // How the values of a query are rounded up: value <= low[r] + step * steps, but for `loss` steps in R of them.
@@ -73,7 +52,7 @@ struct DecodeWorker {
   std::vector<uint16_t> counts;  // (L), zero between queries
   std::vector<float> sums;       // (L), zero between queries; only for partial scores
   std::vector<int32_t> touched;  // labels whose count is not zero
-  std::vector<BestLabels> best;  // one per query of a task
+  std::vector<BestK> best;       // one per query of a task
   std::vector<Lane> lanes;       // (R * B) values of 16 queries
   std::vector<uint16_t> hits;    // (kScanBlock)
   std::vector<Steps> steps;      // (R * B) rounded values of 64 queries
@@ -104,8 +83,8 @@ class Decoder {
     for (int64_t q = begin; q < end; ++q) {
       float* values = w.values.data() + (q - begin) * R_ * B_;
       link(scores.row(q), values);
-      BestLabels& best = w.best[q - begin];
-      best.reset(k_, -kInf);
+      BestK& best = w.best[q - begin];
+      best.reset(k_);
       if (!params_.exact)
         candidates(values, params_.top_buckets, params_.least_hits, params_.partial, w, best);
       else if (!params_.allow_pruning || !pruned(values, w, best))
@@ -123,9 +102,7 @@ class Decoder {
     }
     for (size_t i = scanned; i < w.to_scan.size(); i += 16) scan(w, i, std::min<size_t>(16, w.to_scan.size() - i));
     for (int64_t q = begin; q < end; ++q) {
-      std::vector<Scored>& items = w.best[q - begin].items;
-      const int64_t kept = keep_topk(items.data(), static_cast<int64_t>(items.size()), k_);
-      write_topk(items.data(), kept, k_, ids + q * k_, out + q * k_);
+      w.best[q - begin].write(ids + q * k_, out + q * k_);
     }
   }
 
@@ -182,8 +159,7 @@ class Decoder {
   const int32_t* end(int64_t r, int64_t bucket) const { return begin(r, bucket + 1); }
 
   // Labels in the `top` best buckets of at least `least` repetitions, or of fewer where that names less than k.
-  void candidates(const float* values, int64_t top, int64_t least, bool partial, DecodeWorker& w,
-                  BestLabels& best) const {
+  void candidates(const float* values, int64_t top, int64_t least, bool partial, DecodeWorker& w, BestK& best) const {
     top = std::min(top, B_);
     w.touched.clear();
     if (partial) w.sums.resize(code_.n_labels);
@@ -212,10 +188,10 @@ class Decoder {
   }
 
   // Finds the k best through the buckets that can hold them. False if those hold too many labels.
-  bool pruned(const float* values, DecodeWorker& w, BestLabels& best) const {
+  bool pruned(const float* values, DecodeWorker& w, BestK& best) const {
     candidates(values, kBoundBuckets, std::max<int64_t>(2, R_ / 4), false, w, best);
     const bool enough = static_cast<int64_t>(best.items.size()) >= k_;
-    const int64_t kept = keep_topk(best.items.data(), static_cast<int64_t>(best.items.size()), k_);
+    const int64_t kept = best.finish();
     const float bound = enough ? best.items[kept - 1].score : -kInf;
     best.reset(k_, bound);
     if (!enough) return false;
@@ -276,7 +252,7 @@ class Decoder {
       for (int64_t i = 0; i < n; ++i)
         for (unsigned left = w.hits[i] & mine; left; left &= left - 1) {
           const int lane = __builtin_ctz(left);
-          BestLabels& best = w.best[w.to_scan[first + lane]];
+          BestK& best = w.best[w.to_scan[first + lane]];
           const float before = best.threshold;
           const int32_t label = static_cast<int32_t>(begin + i);
           best.push(score(values[lane], label, w), label);
@@ -336,7 +312,7 @@ class Decoder {
       for (int64_t i = 0; i < n; ++i)
         for (uint64_t left = w.wide[i] & mine; left; left &= left - 1) {
           const int lane = __builtin_ctzll(left);
-          BestLabels& best = w.best[w.to_scan[lane]];
+          BestK& best = w.best[w.to_scan[lane]];
           const float before = best.threshold;
           const int32_t label = static_cast<int32_t>(begin + i);
           best.push(score(w.rounding[lane].values, label, w), label);

@@ -5,45 +5,16 @@
 #include <string>
 #include <vector>
 
+#include "kernels/base/best_k.h"
 #include "kernels/base/dense.h"
-#include "kernels/base/topk.h"
 
 namespace lt {
 
 namespace {
 
+constexpr float kPositive = std::numeric_limits<float>::denorm_min();  // rows that share nothing are no neighbours
 constexpr int64_t kQueriesPerTask = 16;
 constexpr int64_t kDenseQueriesPerTask = 64;  // share a block of training rows while it is in cache
-
-// The k best of a stream, in whatever order it comes: what cannot be among them is dropped at once.
-class BestK {
- public:
-  explicit BestK(int64_t k) : k_(k) { items_.reserve(2 * k); }
-
-  void offer(float key, int32_t id) {
-    if (!(key > 0) || key < worst_) return;  // NaN fails the first test
-    items_.push_back({key, id});
-    if (static_cast<int64_t>(items_.size()) >= 2 * k_) shrink();
-  }
-
-  void write(int32_t* ids, float* keys) {
-    const int64_t kept = keep_topk(items_.data(), static_cast<int64_t>(items_.size()), k_);
-    write_topk(items_.data(), kept, k_, ids, keys);
-    items_.clear();
-    worst_ = 0;
-  }
-
- private:
-  void shrink() {
-    std::nth_element(items_.begin(), items_.begin() + k_ - 1, items_.end(), ranks_before);
-    items_.resize(k_);
-    worst_ = items_.back().score;
-  }
-
-  int64_t k_;
-  float worst_ = 0;  // no item below this can be among the k best
-  std::vector<Scored> items_;
-};
 
 int workers(int64_t n_tasks, int n_threads) {
   return static_cast<int>(std::max<int64_t>(1, std::min<int64_t>(n_threads, n_tasks)));
@@ -65,12 +36,13 @@ bool sparse_neighbors(const CsrView& postings, const double* row_weights, int64_
     auto& sums = scratch[worker].sums;
     auto& touched = scratch[worker].touched;
     sums.resize(n_train);
-    BestK best(k);
+    BestK best;
     for (int64_t q = begin; q < end; ++q) {
       int64_t n_postings = 0;
       for (int64_t p = queries.begin(q); p < queries.end(q); ++p) n_postings += postings.row_nnz(queries.indices[p]);
       const bool note_touched = n_postings < n_train;  // else looking at every row is cheaper than a list of them
       touched.clear();
+      best.reset(k, kPositive);
       for (int64_t p = queries.begin(q); p < queries.end(q); ++p) {
         const int32_t feature = queries.indices[p];
         const float value = queries.values[p];
@@ -81,7 +53,7 @@ bool sparse_neighbors(const CsrView& postings, const double* row_weights, int64_
         }
       }
       auto settle = [&](int64_t row) {
-        best.offer(static_cast<float>(sums[row] * row_weights[row]), static_cast<int32_t>(row));
+        best.push(static_cast<float>(sums[row] * row_weights[row]), static_cast<int32_t>(row));
         sums[row] = 0;  // a second mention of the row now offers nothing
       };
       if (note_touched) {
@@ -102,15 +74,16 @@ bool dense_neighbors(const float* blocks, const double* row_weights, int64_t n_t
   const int64_t d = queries.n_cols;
 
   auto search = [&](int64_t begin, int64_t end, int) {
-    std::vector<BestK> best(end - begin, BestK(k));
+    std::vector<BestK> best(end - begin);
+    for (BestK& each : best) each.reset(k, kPositive);
     std::vector<float> products((end - begin) * 16);
     for (int64_t first = 0; first < n_train; first += 16) {
       dense.dot_block(queries.row(begin), end - begin, blocks + first * d, d, products.data());
       const int64_t rows = std::min<int64_t>(16, n_train - first);
       for (int64_t q = 0; q < end - begin; ++q)
         for (int64_t i = 0; i < rows; ++i)
-          best[q].offer(static_cast<float>(products[q * 16 + i] * row_weights[first + i]),
-                        static_cast<int32_t>(first + i));
+          best[q].push(static_cast<float>(products[q * 16 + i] * row_weights[first + i]),
+                       static_cast<int32_t>(first + i));
     }
     for (int64_t q = begin; q < end; ++q) best[q - begin].write(ids + q * k, keys + q * k);
   };

@@ -5,9 +5,12 @@
 #include <string>
 #include <vector>
 
+<<<<<<< HEAD
 #include "kernels/base/best_products.h"
+=======
+#include "kernels/base/best_k.h"
+>>>>>>> main
 #include "kernels/base/dense.h"
-#include "kernels/base/topk.h"
 
 namespace lt {
 
@@ -23,14 +26,15 @@ bool top_inner_products(const float* blocks, int64_t n_rows, const float* bias, 
   const DenseKernels& dense = LT_DISPATCH(dense);
   const int64_t d = queries.n_cols;
   auto search = [&](int64_t begin, int64_t end, int) {
-    std::vector<BestProducts> best(end - begin, BestProducts(k));
+    std::vector<BestK> best(end - begin);
+    for (BestK& each : best) each.reset(k);
     std::vector<float> found((end - begin) * 16);
     for (int64_t first = 0; first < n_rows; first += 16) {
       dense.dot_block(queries.row(begin), end - begin, blocks + first * d, d, found.data());
       const int64_t width = std::min<int64_t>(16, n_rows - first);
       for (int64_t q = 0; q < end - begin; ++q)
         for (int64_t i = 0; i < width; ++i)
-          best[q].offer(found[q * 16 + i] + (bias ? bias[first + i] : 0.0f), static_cast<int32_t>(first + i));
+          best[q].push(found[q * 16 + i] + (bias ? bias[first + i] : 0.0f), static_cast<int32_t>(first + i));
     }
     for (int64_t q = begin; q < end; ++q) best[q - begin].write(ids + q * k, products + q * k);
   };
@@ -62,7 +66,8 @@ bool probe_lists(const InvertedLists& lists, const MatrixView<const int32_t>& pr
   auto search = [&](int64_t begin, int64_t end, int) {
     float found[16];
     for (int64_t q = begin; q < end; ++q) {
-      BestProducts best(k);
+      BestK best;
+      best.reset(k);
       for (int64_t j = 0; j < probes.n_cols; ++j) {
         const int32_t list = probes.row(q)[j];
         if (list < 0) break;
@@ -70,7 +75,7 @@ bool probe_lists(const InvertedLists& lists, const MatrixView<const int32_t>& pr
         for (int64_t first = lists.list_ptr[list]; first < lists.list_ptr[list + 1]; first += 16) {
           dense.dot_block(queries.row(q), 1, lists.blocks + first * d, d, found);
           for (int64_t i = 0; i < 16; ++i)
-            if (lists.row_of[first + i] >= 0) best.offer(found[i], lists.row_of[first + i]);
+            if (lists.row_of[first + i] >= 0) best.push(found[i], lists.row_of[first + i]);
         }
       }
       best.write(ids + q * k, products + q * k);

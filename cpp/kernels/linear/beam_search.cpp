@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 
+#include "kernels/base/best_k.h"
 #include "kernels/linear/chunk_scores.h"
 
 namespace lt {
@@ -11,55 +12,6 @@ namespace lt {
 namespace {
 
 constexpr int64_t kLeastBlock = 8, kLargestBlock = 2048;  // queries
-
-// The best `capacity` of a stream of candidates, whatever their order.
-//
-// If `product` is set, scores are logarithms of what is wanted: equal logarithms are not enough then, because products
-// may be equal in float32 whose logarithms are not, and of those the smaller id must win whatever the capacity. So all
-// that may tie with the last of the best are kept until `finish` turns them into products.
-struct Candidates {
-  std::vector<Scored> items;
-  int64_t capacity = 0;
-  int64_t limit = 0;  // number of items at which to prune
-  bool product = false;
-  float threshold = -kInf;  // nothing below it can be among the best
-
-  void reset(int64_t wanted, bool products) {
-    items.clear();
-    capacity = wanted;
-    limit = 2 * wanted + 64;
-    product = products;
-    threshold = -kInf;
-    items.reserve(limit);
-  }
-  void push(float score, int32_t id) {
-    if (score < threshold) return;
-    items.push_back({score, id});
-    if (static_cast<int64_t>(items.size()) >= limit) prune();
-  }
-  void prune() {
-    if (static_cast<int64_t>(items.size()) <= capacity) return;
-    const auto rest = items.begin() + capacity;
-    std::nth_element(items.begin(), rest - 1, items.end(), ranks_before);
-    threshold = items[capacity - 1].score;
-    if (!product) {
-      items.resize(capacity);
-      return;
-    }
-    // exp() is flat over half an ulp of its value, and below -86 its values are coarse or vanish.
-    threshold = threshold < -86 ? -kInf : threshold - 5e-7f * (1 - threshold);
-    items.erase(std::partition(rest, items.end(), [&](const Scored& item) { return item.score >= threshold; }),
-                items.end());
-    limit = std::max<int64_t>(limit, 2 * static_cast<int64_t>(items.size()));
-  }
-  int64_t finish() {
-    if (product) {
-      prune();
-      for (Scored& item : items) item.score = std::exp(item.score);
-    }
-    return keep_topk(items.data(), static_cast<int64_t>(items.size()), capacity);
-  }
-};
 
 float power(float x, int32_t p) {
   float result = x;
@@ -100,7 +52,7 @@ float least_z(const PostProcessor& post, float wanted) {
 
 // How low a child of a parent of score `base` may lie and still be among the best: the threshold, and a little below
 // for the roundings on the way.
-float lowest_useful(const Candidates& candidates, float base) {
+float lowest_useful(const BestK& candidates, float base) {
   const float lowest = candidates.threshold;
   return lowest == -kInf ? lowest : lowest - 5e-7f * (1 + std::fabs(lowest) + std::fabs(base));
 }
@@ -118,7 +70,7 @@ struct SearchScratch {
   uint16_t masks[kMaxChunk / 16];
   std::vector<Lookup> lookups;
   int64_t entries = 0;  // weights that were added up since the scratch was made
-  std::vector<Candidates> candidates;
+  std::vector<BestK> candidates;
   std::vector<std::vector<Scored>> beam;
   std::vector<Expansion> work;
   std::vector<double> scale;
@@ -207,7 +159,7 @@ int64_t score_chunk(const ChunkLayerView& layer, int64_t chunk, const Asked& ask
 
 // Pushes the children of one parent.
 void expand(const ChunkLayerView& layer, const PostProcessor& post, const Expansion& task, Asked asked,
-            const int32_t* label_of, const Bits* allowed, SearchScratch& scratch, Candidates& candidates) {
+            const int32_t* label_of, const Bits* allowed, SearchScratch& scratch, BestK& candidates) {
   const bool bounded = post.transform != Transform::noop;
   const float base = bounded ? task.score : 0.0f;
   auto least = [&] {
@@ -289,14 +241,14 @@ void search_queries(const SearchModel& model, const Queries& queries, int64_t be
     const bool product = last && (transform == Transform::hinge || transform == Transform::sigmoid);
     int64_t widest = 0;
     for (int64_t q = 0; q < n; ++q) {
-      scratch.candidates[q].reset(wanted, product);
+      scratch.candidates[q].reset(wanted, -kInf, product);
       widest = std::max(widest, static_cast<int64_t>(scratch.beam[q].size()));
     }
     // Ranks 0, 1, 2-3, 4-7, ...: the best parents first, so that the rest can be skipped.
     for (int64_t from = 0, to = 1; from < widest; from = to, to = std::max<int64_t>(2, 2 * to)) {
       scratch.work.clear();
       for (int64_t q = 0; q < n; ++q) {
-        Candidates& candidates = scratch.candidates[q];
+        BestK& candidates = scratch.candidates[q];
         if (from) candidates.prune();
         const std::vector<Scored>& beam = scratch.beam[q];
         for (int64_t r = from; r < std::min<int64_t>(to, static_cast<int64_t>(beam.size())); ++r)
@@ -320,7 +272,7 @@ void search_queries(const SearchModel& model, const Queries& queries, int64_t be
       }
     }
     for (int64_t q = 0; q < n; ++q) {
-      Candidates& candidates = scratch.candidates[q];
+      BestK& candidates = scratch.candidates[q];
       int64_t kept = candidates.finish();
       if (!last) {
         if (allowed) {

@@ -83,7 +83,7 @@ def examined_pairs(top: TopK, Y: Any, bin_of_label: np.ndarray, random_state: in
     for each group of ``bin_of_label`` (L,), since the same score can mean less for a rare label.
     A group with fewer than 50 hits takes the curve of all pairs; the others share its method.
     """
-    hits = core.match_gains(*csr_args(Y), top.indices, n_threads(None))
+    hits = core.match_gains(csr_args(Y), top.indices, n_threads(None))
     answered = top.indices >= 0
     rows = np.broadcast_to(np.arange(len(top))[:, None], answered.shape)[answered]
     hits, scores = np.asarray(hits[answered], np.float64), top.scores[answered]

@@ -149,7 +149,7 @@ class NearestNeighbors(ProbabilityRanker):
             keys = np.ones_like(keys)
         elif self.weights == "softmax":
             keys = _softmax(self._similarity(scaled, keys), ids, float(self.temperature))
-        found, scores = core.vote(ids, keys, *self.labels_, k, n_threads(self.n_jobs), labels)
+        found, scores = core.vote(ids, keys, self.labels_, k, n_threads(self.n_jobs), labels)
         return TopK._trusted(found, scores, self.labels_[3])
 
     def _scores_are_probabilities(self) -> bool:
@@ -164,7 +164,7 @@ class NearestNeighbors(ProbabilityRanker):
         k = min(k, len(self.row_weights_))
         if self.postings_ is not None:
             args = csr_args(sp.csr_matrix(queries))
-            return core.sparse_neighbors(*self.postings_, self.row_weights_, *args, k, threads)  # type: ignore[no-any-return]
+            return core.sparse_neighbors(self.postings_, self.row_weights_, args, k, threads)  # type: ignore[no-any-return]
         if not sp.issparse(queries):
             return core.dense_neighbors(self.blocks_, self.row_weights_, queries, k, threads)  # type: ignore[no-any-return]
         step = max(1, _DENSE_CHUNK // max(1, queries.shape[1]))

@@ -78,7 +78,7 @@ class ProbabilityRanker(Ranker):
             raise TypeError(f"{', '.join(fit_options)}: only with folds is anything fitted")
         else:
             top = self.predict_topk(X, k)
-        hits = core.match_gains(*csr_args(Y), top.indices, n_threads(None))
+        hits = core.match_gains(csr_args(Y), top.indices, n_threads(None))
         answered = top.indices >= 0
         rows = np.broadcast_to(np.arange(len(top))[:, None], answered.shape)[answered]
         choice = choose(

@@ -80,9 +80,9 @@ Device = Annotated[
 Encoder = Annotated[
     str | None,
     typer.Option(
-        help="What text-network, dual-encoder and unidec read texts with: the folder of a "
-        "pretrained encoder, its name on the Hugging Face hub, or average or convolution, which "
-        "begin from nothing.",
+        help="What text-network, xr-transformer, dual-encoder and unidec read texts with: the "
+        "folder of a pretrained encoder, its name on the Hugging Face hub, or average or "
+        "convolution, which begin from nothing.",
         show_default=False,
     ),
 ]

@@ -28,8 +28,8 @@ def command(
     model: Annotated[
         str,
         typer.Option(
-            help="auto, xr-linear, one-vs-all, ensemble, network, text-network, dual-encoder, "
-            "unidec, mach, declare, nearest-neighbors or popularity."
+            help="auto, xr-linear, one-vs-all, ensemble, network, text-network, "
+            "xr-transformer, dual-encoder, unidec, mach, declare, nearest-neighbors or popularity."
         ),
     ] = "auto",
     device: opt.Device = None,

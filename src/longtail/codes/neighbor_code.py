@@ -129,9 +129,9 @@ class NeighborCode(SVDCode):
             out = sp.csr_matrix(Y @ Y.T)
         else:
             ids, keys = core.sparse_neighbors(
-                *csr_args(Y.tocsc().T),
+                csr_args(Y.tocsc().T),
                 np.ones(n),
-                *csr_args(Y),
+                csr_args(Y),
                 self.n_pairs,
                 n_threads(self.n_jobs),
             )

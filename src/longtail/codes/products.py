@@ -30,7 +30,7 @@ def times_dense(
     """
     dense = np.ascontiguousarray(dense, dtype=np.float32)
     if sp.issparse(X):
-        return core.sparse_product(*csr_args(X), dense, bias, relu, n_threads)  # type: ignore[no-any-return]
+        return core.sparse_product(csr_args(X), dense, bias, relu, n_threads)  # type: ignore[no-any-return]
     return core.dense_product(X, dense, bias, relu, n_threads)  # type: ignore[no-any-return]
 
 

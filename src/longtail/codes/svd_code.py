@@ -174,7 +174,7 @@ class SVDCode(Estimator):
                 weights = np.maximum(similarity, 0)
             elif self.weights == "uniform":
                 weights = np.ones_like(similarity)
-            ids, found = core.sum_votes(rows, weights, *self.labels_, k, threads)
+            ids, found = core.sum_votes(rows, weights, self.labels_, k, threads)
         return TopK._trusted(ids, found, self.n_labels_)
 
     def neighbors(self, queries: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -87,7 +87,7 @@ class TopK:
         k = as_width(k, matrix.shape[1])
         threads = n_threads(n_jobs)
         if sp.issparse(matrix):
-            ids, values = core.topk_csr(*csr_args(matrix), k, threads)
+            ids, values = core.topk_csr(csr_args(matrix), k, threads)
         else:
             ids, values = core.topk_dense(matrix, k, threads)
         return cls._trusted(ids, values, matrix.shape[1])

@@ -162,7 +162,7 @@ def write_xc(path: FilePath, X: Any, Y: Any, *, n_jobs: int | None = None) -> No
     with open_for_writing(path) as file:
         file.write(b"%d %d %d\n" % (*X.shape, Y.shape[1]))
         for begin, end in _portions(X.indptr, Y.indptr):
-            file.writelines(core.xc_write(*x, *y, begin, end, threads))
+            file.writelines(core.xc_write(x, y, begin, end, threads))
 
 
 def write_label_matrix(path: FilePath, Y: Any, *, n_jobs: int | None = None) -> None:
@@ -180,7 +180,7 @@ def _write_matrix(path: FilePath, matrix: sp.csr_matrix, n_jobs: int | None) -> 
     with open_for_writing(path) as file:
         file.write(b"%d %d\n" % matrix.shape)
         for begin, end in _portions(matrix.indptr):
-            file.writelines(core.xc_write_matrix(*args, begin, end, threads))
+            file.writelines(core.xc_write_matrix(args, begin, end, threads))
 
 
 def _portions(*indptrs: np.ndarray) -> Iterator[tuple[int, int]]:

@@ -187,7 +187,7 @@ def ascend(rule: BlockCoordinateAscent, found: Candidates, runs: list[Run]) -> l
         weight = 1.0 if rule.metric == "precision" else float(weight)
         todo.append((seed, weight, _start(start, found, k, rule)))
     results = core.block_ascent(
-        *found.args,
+        found.args,
         native,
         function,
         float(rule.beta),

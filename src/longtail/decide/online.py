@@ -96,10 +96,12 @@ class OnlineRule(DecisionRule):
                 indptr = found.indptr[start : start + block + 1]
                 part = slice(int(indptr[0]), int(indptr[-1]))
                 ids, etas, self.n_rows_ = core.decide_online(
-                    np.ascontiguousarray(indptr - indptr[0]),
-                    found.indices[part],
-                    found.values[part],
-                    found.n_labels,
+                    (
+                        np.ascontiguousarray(indptr - indptr[0]),
+                        found.indices[part],
+                        found.values[part],
+                        found.n_labels,
+                    ),
                     native,
                     float(self.beta),
                     float(self.epsilon),

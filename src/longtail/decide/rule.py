@@ -60,7 +60,7 @@ def decide_linear(
     ``a`` and ``b`` have the shape (rules, L); ``rule_of`` (n,) names the rule of each row.
     """
     return core.decide_linear(  # type: ignore[no-any-return]
-        *found.args,
+        found.args,
         np.ascontiguousarray(np.atleast_2d(a), dtype=np.float64),
         np.ascontiguousarray(np.atleast_2d(b), dtype=np.float64),
         rule_of,
@@ -90,7 +90,7 @@ def count_linear(
     ``truth``: the arguments of a CSR matrix of labels, rows sorted.
     """
     return core.count_linear(  # type: ignore[no-any-return]
-        *found.args,
+        found.args,
         np.ascontiguousarray(np.atleast_2d(a), dtype=np.float64),
         np.ascontiguousarray(np.atleast_2d(b), dtype=np.float64),
         found.allowed,

@@ -10,15 +10,20 @@ from pathlib import Path
 from typing import Any
 
 from longtail import persist
-from longtail._validation import as_k
+from longtail._validation import as_k, as_seed
 from longtail.base import Ranker
 from longtail.calibrate.ranker import ProbabilityRanker
 from longtail.data.label_filter import LabelFilter
+from longtail.data.paired_rows import PairedRows
+from longtail.data.text_rows import TextRows
+from longtail.data.tokens import Tokens
 from longtail.data.topk import TopK
 from longtail.data.vocabulary import Vocabulary
 from longtail.ensemble.combine import RULES, combine
 from longtail.exceptions import ModelFormatError
+from longtail.features.tokenizer import as_texts
 from longtail.models import from_state
+from longtail.text import XRTransformer
 
 __all__ = ["Ensemble"]
 
@@ -31,7 +36,8 @@ class Ensemble(ProbabilityRanker):
 
     Parameters
     ----------
-    models : rankers; ``fit`` fits copies of them
+    models : rankers; ``fit`` fits copies of them. All of them take features, or all read texts,
+        each with its own tokenizer (``of_encoders``)
     rule : "mean", "rank", "softmax" or "sigmoid"
     candidates : answers taken from each member, at least k
 
@@ -88,7 +94,7 @@ class Ensemble(ProbabilityRanker):
         self._check_params()
         if not self.models:
             raise ValueError("models is empty: give the rankers to combine")
-        members = []
+        members: list[Ranker] = []
         for i, model in enumerate(self.models):
             member = type(model)(**model.get_params(deep=False))
             how: dict[str, Any] = {}
@@ -100,19 +106,70 @@ class Ensemble(ProbabilityRanker):
             members.append(member.fit(X, Y, **how))
         self.members_ = members
 
+    @property
+    def reads_texts(self) -> bool:  # type: ignore[override]
+        """Whether the members read texts."""
+        each = self.__dict__.get("members_") or self.models
+        return any(getattr(model, "reads_texts", False) for model in each)
+
+    def _rows(self, X: Any, *, fitted: bool = True) -> Any:
+        if not self.reads_texts:
+            return super()._rows(X, fitted=fitted)
+        for model in self.members_ if fitted else self.models:
+            if not getattr(model, "reads_texts", False):
+                raise TypeError(
+                    f"either all members read texts or none: {type(model).__name__} takes features"
+                )
+        return X if isinstance(X, (PairedRows, Tokens)) else TextRows(as_texts(X))
+
+    def _set_sizes(self, X: Any, Y: Any) -> None:
+        self.n_features_in_, self.n_labels_ = self.members_[0].n_features_in_, int(Y.shape[1])
+
+    @classmethod
+    def of_encoders(
+        cls,
+        encoders: Sequence[Any],
+        *,
+        preset: str | None = None,
+        rule: str | None = None,
+        candidates: int | None = None,
+        random_state: Any = 0,
+        **params: Any,
+    ) -> Ensemble:
+        """An ensemble of ``XRTransformer``, one for each encoder, not yet fitted.
+
+        ``preset`` and ``params`` are theirs; ``rule`` and ``candidates`` are those of the preset,
+        or "softmax" and 50. Seeds count up from ``random_state``, so that one encoder, named three
+        times, makes three members.
+
+        >>> Ensemble.of_encoders(["average"] * 3, preset="wiki10-31k").rule
+        'rank'
+        """
+        seed = as_seed(random_state) % 2**31
+        models = [
+            XRTransformer(encoder=encoder, preset=preset, random_state=seed + i, **params)
+            for i, encoder in enumerate(encoders)
+        ]
+        if not models:
+            raise ValueError("encoders is empty: name the encoders to combine")
+        return cls(
+            models=models,
+            rule=models[0]._setting("rule") if rule is None else rule,
+            candidates=models[0]._setting("candidates") if candidates is None else candidates,
+        )
+
     @classmethod
     def of(cls, members: Sequence[Ranker], **params: Any) -> Ensemble:
         """An ensemble of rankers that are fitted already."""
         if not members:
             raise ValueError("members is empty: give the rankers to combine")
-        shapes = {(member.n_features_in_, member.n_labels_) for member in members}
-        if len(shapes) > 1:
+        if len({_shape(member) for member in members}) > 1:
             raise ValueError("members must share features and labels")
         copies = [type(member)(**member.get_params(deep=False)) for member in members]
         self = cls(models=copies, **params)
         self._check_params()
         self.members_ = list(members)
-        self.n_features_in_, self.n_labels_ = shapes.pop()
+        self.n_features_in_, self.n_labels_ = members[0].n_features_in_, members[0].n_labels_
         return self
 
     @property
@@ -164,12 +221,19 @@ class Ensemble(ProbabilityRanker):
 
     def _predict_topk(self, X: Any, k: int) -> TopK:
         wanted = self._wanted(k)
-        return combine([model._predict_topk(X, wanted) for model in self.members_], k, self.rule)
+        tops = [model._predict_topk(self._own(model, X), wanted) for model in self.members_]
+        return combine(tops, k, self.rule)
 
     def _predict_allowed(self, X: Any, k: int, labels: LabelFilter) -> TopK:
         wanted = self._wanted(k)
-        tops = [model._predict_allowed(X, wanted, labels) for model in self.members_]
+        tops = [
+            model._predict_allowed(self._own(model, X), wanted, labels) for model in self.members_
+        ]
         return combine(tops, k, self.rule)
+
+    def _own(self, model: Ranker, X: Any) -> Any:
+        """Return rows as a member takes them: tokens are its own."""
+        return model._rows(X) if model.reads_texts else X
 
     def _wanted(self, k: int) -> int:
         self._check_params()
@@ -191,7 +255,11 @@ class Ensemble(ProbabilityRanker):
             raise ModelFormatError("an ensemble needs its members, numbered from 0")
         self.members_ = [from_state(state.parts[name]) for name in names]
         for model in self.members_:
-            fits = isinstance(model, Ranker) and model.n_features_in_ == self.n_features_in_
-            if not fits or model.n_labels_ != self.n_labels_:
+            if not isinstance(model, Ranker) or _shape(model) != _shape(self):
                 raise ModelFormatError("a member of the ensemble has other features or labels")
         self.models = [type(model)(**model.get_params(deep=False)) for model in self.members_]
+
+
+def _shape(model: Ranker) -> tuple[int | None, int]:
+    """Return what members must share: features, unless each has tokens of its own, and labels."""
+    return None if model.reads_texts else model.n_features_in_, model.n_labels_

@@ -13,7 +13,14 @@ from longtail._validation import as_seed
 from longtail.linear.arranging import arranged, indicator, install, node_of_label
 from longtail.linear.label_weights import LabelWeights
 from longtail.linear.layer import Layer
-from longtail.linear.level import LevelProblem, all_rows, by_column, ones_of, train_level
+from longtail.linear.level import (
+    LevelProblem,
+    all_rows,
+    by_column,
+    level_cost,
+    ones_of,
+    train_level,
+)
 from longtail.linear.new_labels import Rows
 from longtail.tree.clustering import cluster_order
 from longtail.tree.label_features import pifa
@@ -64,14 +71,15 @@ def teach(model: Any, rows: Rows, home: np.ndarray) -> list[Layer]:
             by_column(labels @ indicator(parent[node], parent[-1] + 1)) if t else all_rows(len(own))
         )
         begin = layer.weights(model.n_features_in_)
+        C = level_cost(model.C, t, len(model.layers_))
         positive, negative, of_rows = each.of_nodes(node, layer.n_children, labels)
         problem = LevelProblem(
             parents=above,
             child_ptr=layer.child_ptr,
             positives=ones_of(counts),
             relevance=of_rows,
-            positive_cost=model.C * positive,
-            negative_cost=model.C * negative,
+            positive_cost=C * positive,
+            negative_cost=C * negative,
             start=(begin, layer.arrays["bias"]),
             known=(np.diff(old.indptr) > 0, counts.data >= 0.5),
         )
@@ -118,14 +126,15 @@ def split_node(model: Any, X: sp.csr_matrix, Y: sp.csr_matrix, node: int) -> Non
     positives = ones_of(by_column(Y[own] @ sides))
     each = model._label_weights()
     each = LabelWeights(each.positive[inside], each.negative[inside])
+    C = level_cost(model.C, len(model.layers_) - 2, len(model.layers_))
     positive, negative, of_rows = each.of_nodes(halves[inside], 2, Y[own][:, inside].tocsr())
     problem = LevelProblem(
         parents=all_rows(len(own)),
         child_ptr=np.array([0, 2]),
         positives=positives,
         relevance=of_rows,
-        positive_cost=model.C * positive,
-        negative_cost=model.C * negative,
+        positive_cost=C * positive,
+        negative_cost=C * negative,
     )
     threads = n_threads(model.n_jobs)
     halved = train_level(X[own], problem, model._options(), seed=seed + node, n_threads=threads)

@@ -56,7 +56,7 @@ class Layer:
         """Weights (n_children, n_features) and biases; ``child_ptr`` cuts children by parent."""
         return cls(
             core.build_layer(
-                *csr_args(weights),
+                csr_args(weights),
                 np.ascontiguousarray(bias, np.float32),
                 np.ascontiguousarray(child_ptr, np.int64),
                 n_threads,

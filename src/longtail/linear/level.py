@@ -21,6 +21,7 @@ __all__ = [
     "as_weight",
     "by_column",
     "check_cost",
+    "level_cost",
     "ones_of",
     "train_level",
 ]
@@ -118,35 +119,34 @@ def train_level(
         if row_weight.shape != (X.shape[0],):
             raise ValueError(f"row_weight must be one number per row, got {row_weight.shape}")
         cost = cost * row_weight[Y.indices]
-    start = None
-    if problem.start is not None:
-        begin, bias = problem.start
-        start = (*csr_args(begin)[:3], np.ascontiguousarray(bias, np.float32))
-    rows, positives = problem.known or (None, None)
-    arrays, _ = core.train_level(
-        *csr_args(X),
-        _int64(problem.parents.indptr),
-        _int32(problem.parents.indices),
-        _int64(problem.child_ptr),
-        _int64(Y.indptr),
-        _int32(Y.indices),
-        sign,
-        np.ascontiguousarray(cost, dtype=np.float32),
-        against,
-        row_weight,
+    start, start_bias = problem.start or (None, None)
+    known_row, known_positive = problem.known or (None, None)
+    level = core.Level(
+        X=csr_args(X),
+        parent_ptr=_as(np.int64, problem.parents.indptr),
+        parent_rows=_as(np.int32, problem.parents.indices),
+        parent_weight=problem.parent_weight,
+        child_ptr=_as(np.int64, problem.child_ptr),
+        positive_ptr=_as(np.int64, Y.indptr),
+        positive_rows=_as(np.int32, Y.indices),
+        positive_sign=sign,
+        positive_cost=_as(np.float32, cost),
+        negative_cost=against,
+        row_weight=row_weight,
+        start=None if start is None else csr_args(start),
+        start_bias=None if start_bias is None else _as(np.float32, start_bias),
+        known_row=None if known_row is None else _as(np.uint8, known_row),
+        known_positive=None if known_positive is None else _as(np.uint8, known_positive),
+    )
+    params = core.LevelParams(
         **options.native(),
         seed=seed,
         first_child=first_child,
-        **{"from": start},
-        known_row=None if rows is None else rows.astype(np.uint8),
-        known_positive=None if positives is None else positives.astype(np.uint8),
-        parent_weight=problem.parent_weight,
-        room=_room(X, problem.parents, batch_bytes, folder),
         batch_bytes=batch_bytes,
         scratch_bytes=scratch_bytes,
-        n_threads=n_threads,
-        progress=progress,
+        room=_room(X, problem.parents, batch_bytes, folder),
     )
+    arrays, _ = core.train_level(level, params, n_threads, progress)
     return Layer(arrays)
 
 
@@ -184,9 +184,23 @@ def _room(
 
 
 def check_cost(C: Any) -> None:
-    """Refuses a cost that is not a positive, finite number."""
-    if not 0 < C < np.inf:
-        raise ValueError(f"C must be positive and finite, got {C}")
+    """Refuses a cost that is not a positive, finite number, or one such number per level."""
+    for each in [C] if np.ndim(C) == 0 else C:
+        if not 0 < each < np.inf:
+            raise ValueError(f"C must be positive and finite, got {C}")
+
+
+def level_cost(C: Any, level: int, depth: int) -> float:
+    """Return the cost of a level, out of one for all or one for each of them.
+
+    >>> level_cost(0.5, 0, 3), level_cost([1, 1, 2], 2, 3)
+    (0.5, 2.0)
+    """
+    if np.ndim(C) == 0:
+        return float(C)
+    if len(C) != depth:
+        raise ValueError(f"C names {len(C)} levels, but the tree has {depth}")
+    return float(C[level])
 
 
 def as_weight(value: Any, name: str) -> np.ndarray:
@@ -206,9 +220,5 @@ def _per_child(value: Any, n_children: int, name: str) -> np.ndarray:
     return np.ascontiguousarray(array)
 
 
-def _int64(array: np.ndarray) -> np.ndarray:
-    return np.ascontiguousarray(array, dtype=np.int64)
-
-
-def _int32(array: np.ndarray) -> np.ndarray:
-    return np.ascontiguousarray(array, dtype=np.int32)
+def _as(dtype: Any, array: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(array, dtype=dtype)

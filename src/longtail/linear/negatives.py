@@ -15,15 +15,38 @@ matrix, and any missing positives.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import scipy.sparse as sp
 
 from longtail.data.topk import TopK
 from longtail.linear.level import by_column, ones_of
 
-__all__ = ["SCHEMES", "parent_rows"]
+__all__ = ["SCHEMES", "check_schemes", "parent_rows", "schemes_of"]
 
 SCHEMES = ("tfn", "man", "tfn+man")
+
+
+def check_schemes(names: str | Sequence[str]) -> None:
+    """Raise ValueError for a name that is no scheme."""
+    for name in [names] if isinstance(names, str) else names:
+        if name not in SCHEMES:
+            raise ValueError(f"negatives must be one of {', '.join(SCHEMES)}, got {name!r}")
+
+
+def schemes_of(names: str | Sequence[str], depth: int) -> list[str]:
+    """Return the scheme of every level but the first, whose nodes train on all rows.
+
+    >>> schemes_of("tfn", 3), schemes_of(["tfn", "tfn+man"], 3)
+    (['tfn', 'tfn'], ['tfn', 'tfn+man'])
+    """
+    each = [names] * (depth - 1) if isinstance(names, str) else [str(name) for name in names]
+    if len(each) != depth - 1:
+        raise ValueError(
+            f"negatives names {len(each)} levels, but the tree has {depth - 1} below the first"
+        )
+    return each
 
 
 def parent_rows(
@@ -43,8 +66,7 @@ def parent_rows(
     >>> rows.indices.tolist(), rows.indptr.tolist(), weight.tolist()
     ([0, 1, 1, 2], [0, 2, 4], [1.0, 1.0, 0.0, 1.0])
     """
-    if scheme not in SCHEMES:
-        raise ValueError(f"negatives must be one of {', '.join(SCHEMES)}, got {scheme!r}")
+    check_schemes(scheme)
     support = ones_of(positives)
     if "man" in scheme:
         assert reached is not None

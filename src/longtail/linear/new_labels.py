@@ -12,7 +12,7 @@ from longtail._native import core, csr_args, n_threads
 from longtail._validation import as_seed
 from longtail.linear.arranging import indicator, node_of_label
 from longtail.linear.layer import Layer
-from longtail.linear.level import LevelProblem, all_rows, by_column, train_level
+from longtail.linear.level import LevelProblem, all_rows, by_column, level_cost, train_level
 from longtail.linear.missing_labels import corrected
 from longtail.linear.post_processing import post_processors
 
@@ -55,7 +55,7 @@ def find_homes(model: Any, rows: Rows) -> np.ndarray:
     beams = [min(layer.n_children, _BEAM) for layer in model.layers_[:-2]]
     threads = n_threads(model.n_jobs)
     queries = rows.X[own]
-    ids, scores = inner.search_sparse(*csr_args(queries), width, beams, False, threads, None)
+    ids, scores = inner.search_sparse(csr_args(queries), width, beams, False, threads, None)
     scores = np.exp(scores - scores.max(axis=1, keepdims=True, initial=-np.inf))
     reached = sp.csr_matrix(
         (scores.ravel(), ids.ravel(), np.arange(0, ids.size + 1, width)),
@@ -96,12 +96,13 @@ def train_labels(
     weights, chosen = model._label_weights(len(home)), positive
     if chosen is None:
         chosen = model.n_labels_ + np.arange(len(home))
+    C = level_cost(model.C, len(model.layers_) - 1, len(model.layers_))
     problem = LevelProblem(
         parents=parents,
         child_ptr=np.append(0, child_ptr[1:][used]),
         positives=columns,
-        positive_cost=model.C * weights.positive[chosen[order]],
-        negative_cost=model.C * weights.negative[chosen[order]],
+        positive_cost=C * weights.positive[chosen[order]],
+        negative_cost=C * weights.negative[chosen[order]],
     )
     seed = (as_seed(model.random_state) + len(model.layers_) - 1) % 2**64
     if n_parents > 1 and positive is None and parents.nnz > _LARGE * len(used):

@@ -199,7 +199,7 @@ class OneVsAll(LinearRanker):
         X = as_features(X, n_features=self.n_features_in_)
         threads, searcher = n_threads(self.n_jobs), self._searcher()
         if sp.issparse(X):
-            leaves = searcher.scores_sparse(*csr_args(X), self.normalize, threads)
+            leaves = searcher.scores_sparse(csr_args(X), self.normalize, threads)
         else:
             leaves = searcher.scores_dense(X, self.normalize, threads)
         return np.ascontiguousarray(leaves[:, np.argsort(self.label_of_leaf_)])

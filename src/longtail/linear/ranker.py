@@ -183,7 +183,7 @@ class LinearRanker(Growing, Explaining, ProbabilityRanker):
         searcher = self._searcher()
         lists = None if labels is None else labels.native()
         if sp.issparse(X):
-            found = searcher.search_sparse(*csr_args(X), k, beams, self.normalize, threads, lists)
+            found = searcher.search_sparse(csr_args(X), k, beams, self.normalize, threads, lists)
         else:
             found = searcher.search_dense(X, k, beams, self.normalize, threads, lists)
         ids, scores = found

@@ -20,9 +20,16 @@ from longtail.features.unit_rows import unit_rows
 from longtail.linear.checkpoint import Checkpoint
 from longtail.linear.label_weights import LabelWeights
 from longtail.linear.layer import Layer
-from longtail.linear.level import LevelProblem, all_rows, by_column, check_cost, ones_of
+from longtail.linear.level import (
+    LevelProblem,
+    all_rows,
+    by_column,
+    check_cost,
+    level_cost,
+    ones_of,
+)
 from longtail.linear.memory import MemoryPlan, plan_memory
-from longtail.linear.negatives import SCHEMES, parent_rows
+from longtail.linear.negatives import check_schemes, parent_rows, schemes_of
 from longtail.linear.parts import train_in_parts, train_together
 from longtail.linear.post_processing import post_processors
 from longtail.linear.ranker import LinearRanker, beam_widths
@@ -48,7 +55,7 @@ class XRLinear(LinearRanker):
     ----------
     tree : a ``LabelTree`` (fitted anew on the training data), or None for the default
     loss : "squared_hinge", "hinge", "logistic" or "huber_hinge"
-    C : cost of an error, against the regulariser
+    C : cost of an error, against the regulariser; a number, or one per level
     positive_weight, negative_weight : multiply the cost of positives and negatives; a number, or
         one per label (``longtail.linear.label_weights`` says what an inner node makes of them)
     missing_labels, correction : as in ``OneVsAll``; in a tree with inner nodes, corrections by
@@ -56,8 +63,8 @@ class XRLinear(LinearRanker):
     cost_weights : weight of a positive by its relevance, the number of positive labels below the
         node: None, "counts", or "normalized" (XR-Transformer eq. 6: divided by the row's sum)
     negatives : rows that the children of a node train on: "tfn" those positive for it, "man" those
-        whose beam reaches it, with each child's own positives, "tfn+man" both
-        (``longtail.linear.negatives``)
+        whose beam reaches it, with each child's own positives, "tfn+man" both; one name for all
+        levels, or one for each but the first (``longtail.linear.negatives``)
     l1, smoothing, solver, tolerance, max_iter, bias, regularize_bias, threshold, prune_budget,
         start : as in ``OneVsAll``
     beam : nodes kept per level, a number or one per level; None searches exactly
@@ -87,13 +94,13 @@ class XRLinear(LinearRanker):
         *,
         tree: LabelTree | None = None,
         loss: str = "squared_hinge",
-        C: float = 0.5,
+        C: float | Sequence[float] = 0.5,
         positive_weight: Any = 1.0,
         negative_weight: Any = 1.0,
         missing_labels: Any = None,
         correction: str = "surrogate",
         cost_weights: str | None = None,
-        negatives: str = "tfn",
+        negatives: str | Sequence[str] = "tfn",
         l1: float = 0.0,
         smoothing: float = 0.1,
         solver: str = "auto",
@@ -197,6 +204,7 @@ class XRLinear(LinearRanker):
         depth = len(tree.level_sizes_)
         post_processors(self.post_processor, depth)
         beam_widths(self.beam, tree.level_sizes_)
+        schemes = schemes_of(self.negatives, depth)
         if targets is not Y and depth > 1:
             raise ValueError(
                 f"correction={self.correction!r} needs a tree of one level (this one has {depth}): "
@@ -228,14 +236,15 @@ class XRLinear(LinearRanker):
                     spill=self.memory_limit is not None,
                 )
             )
-            if "man" in self.negatives or t + 1 == depth:  # the next level waits for this one
+            if t + 1 == depth or "man" in schemes[t]:  # the next level waits for this one
                 at_once = threads > 1 and self.memory_limit is None
                 layers += train_together(waiting, at_once=at_once)
                 waiting = []
             if t + 1 < depth:
-                reached = self._reached(X, layers, tree, threads)
+                asked = "man" in schemes[t]
+                reached = self._reached(X, layers, tree, threads) if asked else None
                 wanted = None if extra is None else tree.node_labels(extra, t).tocsc()
-                parents, parent_weight = parent_rows(self.negatives, relevance, reached, wanted)
+                parents, parent_weight = parent_rows(schemes[t], relevance, reached, wanted)
         self.tree_ = tree
         self._set_layers(layers, tree.label_of_leaf_)
         self._set_per_label(propensity, weights)
@@ -265,10 +274,6 @@ class XRLinear(LinearRanker):
         return tree
 
     def _check_params(self) -> None:
-        if self.negatives not in SCHEMES:
-            raise ValueError(
-                f"negatives must be one of {', '.join(SCHEMES)}, got {self.negatives!r}"
-            )
         if self.cost_weights not in COST_WEIGHTS:
             raise ValueError(
                 f"cost_weights must be one of {COST_WEIGHTS}, got {self.cost_weights!r}"
@@ -276,6 +281,7 @@ class XRLinear(LinearRanker):
         if not (self.tree is None or isinstance(self.tree, LabelTree)):
             raise TypeError(f"tree must be a LabelTree or None, got {self.tree!r}")
         check_cost(self.C)
+        check_schemes(self.negatives)
         self._options()
 
     def _problem(
@@ -288,7 +294,7 @@ class XRLinear(LinearRanker):
         weights: LabelWeights,
     ) -> LevelProblem:
         positives = relevance
-        cost = None
+        cost, C = None, level_cost(self.C, level, len(tree.level_sizes_))
         if level + 1 < len(tree.level_sizes_):  # an inner node is positive or not ...
             positives = ones_of(relevance)
             if (relevance.data < 1).any():  # ... and costs less where its labels are soft
@@ -306,23 +312,21 @@ class XRLinear(LinearRanker):
             child_ptr=tree.child_ptr_[level],
             positives=positives,
             relevance=cost,
-            positive_cost=self.C * positive,
-            negative_cost=self.C * negative,
+            positive_cost=C * positive,
+            negative_cost=C * negative,
         )
 
     def _reached(
         self, X: sp.csr_matrix, layers: list[Layer], tree: LabelTree, threads: int
-    ) -> TopK | None:
-        """Nodes of the last trained level in each row's beam, if the scheme of negatives asks."""
-        if "man" not in self.negatives:
-            return None
+    ) -> TopK:
+        """Nodes of the last trained level in each row's beam."""
         depth = len(layers)
         codes, powers = post_processors(self.post_processor, len(tree.level_sizes_))
         searcher = core.BeamSearcher(
             [layer.native() for layer in layers], codes[:depth], powers[:depth], None, X.shape[1]
         )
         *above, width = beam_widths(self.beam, tree.level_sizes_)[:depth]
-        ids, scores = searcher.search_sparse(*csr_args(X), width, above, False, threads)
+        ids, scores = searcher.search_sparse(csr_args(X), width, above, False, threads)
         return TopK._trusted(ids, scores, tree.level_sizes_[depth - 1])
 
     def predict_topk(
@@ -386,7 +390,7 @@ class XRLinear(LinearRanker):
             raise TypeError(f"parameter tree cannot be saved: {self.tree!r} is no LabelTree")
         state.params.pop("tree")
         state.meta["default_tree"] = self.tree is None
-        for name in ("beam", "post_processor"):
+        for name in ("beam", "post_processor", "C", "negatives"):
             if isinstance(state.params[name], np.ndarray):
                 state.params[name] = state.params[name].tolist()
         part = self.tree_._get_state()

@@ -94,7 +94,7 @@ def _label_frequencies(train_Y: Any) -> np.ndarray:
             raise ValueError("label frequencies must be finite and not negative")
         return counts
     truth = as_labels(train_Y, name="train_Y")
-    counts = core.add_by_label_csr(*csr_args(truth), None)
+    counts = core.add_by_label_csr(csr_args(truth), None)
     return counts
 
 

@@ -50,7 +50,7 @@ def filter_predictions(top: Any, pairs: Any, k: int | None = None) -> TopK:
     drop = _pair_matrix(pairs, n_rows, n_labels)
     most = int(np.diff(drop.indptr).max(initial=0))
     ranking = as_ranking(top, None if k is None else k + most)
-    found = core.match_gains(*csr_args(drop), ranking.indices, n_threads(None)) > 0
+    found = core.match_gains(csr_args(drop), ranking.indices, n_threads(None)) > 0
     keep = _slots_left(ranking, found, k)
     rows = np.flatnonzero(found.any(axis=1))
     indices, scores = ranking.indices.copy(), ranking.scores.copy()

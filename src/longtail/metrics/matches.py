@@ -119,7 +119,7 @@ class Matches:
             core.add_by_label_topk(ids, k, None, self.weights, self.n_labels),
             self._keep(
                 ("label_positives",),
-                lambda: core.add_by_label_csr(*csr_args(self.truth), self.weights),
+                lambda: core.add_by_label_csr(csr_args(self.truth), self.weights),
             ),
             self.total_weight(),
         )

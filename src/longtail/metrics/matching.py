@@ -55,7 +55,7 @@ def match(Y_true: Any, top: Any, k: int | None = None, *, n_jobs: int | None = N
     _check_depth(ranking, truth.shape[1], k)
     if k is not None and k < ranking.k:
         ranking = ranking.head(k)
-    gains = core.match_gains(*csr_args(truth), ranking.indices, n_threads(n_jobs))
+    gains = core.match_gains(csr_args(truth), ranking.indices, n_threads(n_jobs))
     return Matches(truth, ranking, gains, source=source, n_jobs=n_jobs)
 
 

@@ -54,7 +54,7 @@ class RowSums:
             # A little deeper than asked, since reports ask for small k first.
             depth = max(k, min(self.gains.shape[1], _IDEAL_DEPTH))
             self._ideal = core.ideal_gains(
-                *csr_args(self.truth), self.inverse, depth, n_threads(self.n_jobs)
+                csr_args(self.truth), self.inverse, depth, n_threads(self.n_jobs)
             )
         return self._ideal
 

@@ -46,6 +46,7 @@ TABLE = {
     "unidec": "longtail.text:UniDEC",
     "weighted-top-k": "longtail.decide:WeightedTopK",
     "xr-linear": "longtail.linear:XRLinear",
+    "xr-transformer": "longtail.text:XRTransformer",
 }
 
 

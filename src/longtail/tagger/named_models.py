@@ -19,7 +19,7 @@ from longtail.deep import Network
 from longtail.ensemble import Ensemble
 from longtail.exceptions import MissingDependencyError
 from longtail.linear import OneVsAll, XRLinear
-from longtail.text import DualEncoder, TextNetwork, UniDEC
+from longtail.text import DualEncoder, TextNetwork, UniDEC, XRTransformer
 
 __all__ = ["MODELS", "NamedModel", "Settings", "make_model", "members", "reads_label_texts"]
 
@@ -134,6 +134,12 @@ MODELS: dict[str, NamedModel] = {
         takes=("device", "encoder"),
         needs=("torch", "text"),
         tries={"epochs": (5, 20), "dropout": (0.0, 0.3)},
+    ),
+    "xr-transformer": NamedModel(
+        _reads_texts(XRTransformer),
+        takes=("device", "encoder"),
+        needs=("torch", "text"),
+        tries={"positive_cost": (0.5, 2.0), "learning_rate": (5e-5, 2e-4)},
     ),
     "dual-encoder": NamedModel(
         _reads_texts(DualEncoder),

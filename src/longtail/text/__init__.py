@@ -13,5 +13,6 @@ transformers); answering needs it too, or the extra ``onnx``.
 from longtail.text.dual_encoder import DualEncoder
 from longtail.text.text_network import TextNetwork
 from longtail.text.unidec import UniDEC
+from longtail.text.xr_transformer import XRTransformer
 
-__all__ = ["DualEncoder", "TextNetwork", "UniDEC"]
+__all__ = ["DualEncoder", "TextNetwork", "UniDEC", "XRTransformer"]

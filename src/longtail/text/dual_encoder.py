@@ -74,6 +74,7 @@ class DualEncoder(TextRanker):
     type_tag = "dual-encoder"
     reads_label_texts: ClassVar[bool] = True
     has_table: ClassVar[bool] = False
+    mine_by: str = "dual"  # a parameter of models with a table
 
     heads_: dict[str, np.ndarray]
     label_vectors_: np.ndarray
@@ -191,13 +192,16 @@ class DualEncoder(TextRanker):
         checkpoint: str | os.PathLike[str] | None = None,
     ) -> None:
         self._check_settings()
+        tokenizer, described = self._described_by(X, Y, label_texts)
+        self._train(X, described, Y, tokenizer, checkpoint=checkpoint)
+
+    def _described_by(self, X: Any, Y: Any, label_texts: Any) -> tuple[Tokenizer, Tokens]:
+        """Return the tokenizer of texts that are to be learned from, and what labels are called."""
         tokenizer = X.source if X.source is not None else self._first_tokenizer([])
         longest = as_k(self.label_max_length, "label_max_length")
         if label_texts is None:
-            described = described_by_rows(X, Y).cut(longest)
-        else:
-            described = label_tokens(label_texts, tokenizer, Y.shape[1], longest)
-        self._train(X, described, Y, tokenizer, checkpoint=checkpoint)
+            return tokenizer, described_by_rows(X, Y).cut(longest)
+        return tokenizer, label_tokens(label_texts, tokenizer, Y.shape[1], longest)
 
     def _check_settings(self) -> None:
         check_settings(self)
@@ -251,24 +255,11 @@ class DualEncoder(TextRanker):
         epochs: int = 1,
     ) -> None:
         """Learn from canonical rows; from a fitted model ``start`` on, where given."""
-        try:
-            from longtail.deep.training.plan import Plan
-            from longtail.text.dual_training import train_dual_encoder
-        except ModuleNotFoundError as error:
-            if error.name != "torch":
-                raise
-            raise MissingDependencyError("torch", "text", "training a text model") from error
-        names = ("epochs", "batch_size", "learning_rate", "weight_decay")
-        plan = Plan.of(
-            self,
-            **{name: self._setting(name) for name in names},
-            output_learning_rate=self._setting("head_learning_rate"),
-            dropout=0.0,  # is in the heads
-            seed=as_seed(self.random_state),
-            checkpoint=checkpoint,
-        )
+        plan = self._training_plan(checkpoint)
         if start is not None:
             plan = plan.gentler(epochs)
+        from longtail.text.dual_training import train_dual_encoder
+
         trained = train_dual_encoder(
             self, tokens, described, Y, plan, n_tokens=tokenizer.size, start=start
         )
@@ -279,6 +270,39 @@ class DualEncoder(TextRanker):
             self.has_rows_ |= start.has_rows_
         self._take(self._described(described))
         self.history_, self.best_epoch_ = trained.outcome.history, trained.outcome.best_epoch
+
+    def _training_plan(self, checkpoint: str | os.PathLike[str] | None = None) -> Any:
+        try:
+            import torch  # noqa: F401
+
+            from longtail.deep.training.plan import Plan
+        except ModuleNotFoundError as error:
+            if error.name != "torch":
+                raise
+            raise MissingDependencyError("torch", "text", "training a text model") from error
+        names = ("epochs", "batch_size", "learning_rate", "weight_decay")
+        return Plan.of(
+            self,
+            **{name: self._setting(name) for name in names},
+            output_learning_rate=self._setting("head_learning_rate"),
+            dropout=0.0,  # is in the heads
+            seed=as_seed(self.random_state),
+            checkpoint=checkpoint,
+        )
+
+    def plan(self, X: Any, Y: Any, *, label_texts: Any = None) -> Any:
+        """Return what training on these texts would take on this machine: memory by part, and the
+        time of an epoch, from a few batches; nothing is learned. Print it. From 100,000 labels on
+        ``fit`` tells it by itself, on a terminal and in the log.
+        """
+        self._check_settings()
+        texts = self._rows(X, fitted=False)
+        Y = as_labels(Y, n_rows=len(texts))
+        tokenizer, described = self._described_by(texts, Y, label_texts)
+        plan = self._training_plan()
+        from longtail.text.dual_training import plan_dual_encoder
+
+        return plan_dual_encoder(self, texts, described, Y, plan, n_tokens=tokenizer.size)
 
     def _take(self, label_vectors: np.ndarray) -> None:
         self.__dict__.pop("_searched", None)

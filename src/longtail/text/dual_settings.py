@@ -19,9 +19,9 @@ DEFAULTS: dict[str, Any] = {
     "loss": "decoupled",
     "temperature": 0.05,
     "to_labels": 0.5,
-    "positives": 2,
+    "positives": 3,
     "pick": "some",
-    "negatives": 4,
+    "negatives": 6,
     "period": 5,
     "clusters": "none",
     "epochs": 10,
@@ -35,6 +35,7 @@ MARGINS = {"dual": 0.1, "classifier": 0.2, "both": 0.3}  # of labels without row
 PRESETS: dict[str, dict[str, Any]] = {
     "depsl": {
         "loss": "decoupled",
+        "positives": 2,
         "negatives": 6,
         "period": 5,
         "mine_from": 1,

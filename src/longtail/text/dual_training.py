@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from longtail._progress import tell
 from longtail.data.tokens import Tokens
 from longtail.deep.batches.pair_feed import Mining, PairFeed
 from longtail.deep.batches.token_rows import TokenRows
@@ -19,16 +20,18 @@ from longtail.deep.encoders.siamese import Siamese
 from longtail.deep.objectives import Decoupled, Objective, SupCon, Triplet, named
 from longtail.deep.outputs.heads import HeadPlan, Heads, started
 from longtail.deep.training.checkpoint import open_checkpoint
+from longtail.deep.training.cost import Cost
 from longtail.deep.training.plan import Plan
 from longtail.deep.training.trainer import Outcome, Trainer, own_randomness, require_device
 from longtail.deep.training.validation import LabelValidation
 from longtail.propensity import JainPropensity
-from longtail.text.encoding import blocks
+from longtail.text.all_texts import AllTexts
+from longtail.text.dual_cost import dual_cost
 from longtail.text.training import first_encoder, torch_threads
 
-__all__ = ["DualTrained", "train_dual_encoder"]
+__all__ = ["DualTrained", "plan_dual_encoder", "train_dual_encoder"]
 
-_ENCODED = {"cpu": 1 << 12, "cuda": 1 << 18}  # padded tokens encoded at a time, all at once
+_MANY_LABELS = 100_000  # from so many on the cost is told before the first epoch
 
 
 @dataclass
@@ -41,6 +44,29 @@ class DualTrained:
 
 
 def train_dual_encoder(
+    model: Any, tokens: Tokens, label_tokens: Tokens, Y: Any, plan: Plan, **of: Any
+) -> DualTrained:
+    """Train on texts, label texts and labels; ``of``: as of ``_prepared``."""
+    trainer, texts = _prepared(model, tokens, label_tokens, Y, plan, **of)
+    with torch_threads(plan):
+        if Y.shape[1] >= _MANY_LABELS:
+            tell(dual_cost(trainer, tokens, label_tokens, texts.vectors))
+        outcome = trainer.run()
+    arrays = trainer.output.trained()
+    heads = {name: a.detach().cpu().numpy().copy() for name, a in arrays.items()}
+    return DualTrained(texts.encoder.inner.eval(), heads, outcome)
+
+
+def plan_dual_encoder(
+    model: Any, tokens: Tokens, label_tokens: Tokens, Y: Any, plan: Plan, **of: Any
+) -> Cost:
+    """Return what training on these texts and labels would take."""
+    trainer, texts = _prepared(model, tokens, label_tokens, Y, plan, **of)
+    with torch_threads(plan):
+        return dual_cost(trainer, tokens, label_tokens, texts.vectors)
+
+
+def _prepared(
     model: Any,
     tokens: Tokens,
     label_tokens: Tokens,
@@ -49,8 +75,8 @@ def train_dual_encoder(
     *,
     n_tokens: int,
     start: Any = None,
-) -> DualTrained:
-    """Train on texts, label texts and labels. ``start`` is a fitted model to go on from."""
+) -> tuple[Trainer, AllTexts]:
+    """Return what trains, and its encoder. ``start`` is a fitted model to go on from."""
     require_device(plan.device)
     device = torch.device(plan.device)
     order = np.random.default_rng([plan.seed, 0]).permutation(len(tokens))
@@ -73,8 +99,8 @@ def train_dual_encoder(
                 output.table.values.copy_(nn.functional.normalize(first, dim=1))
 
     def look() -> tuple[torch.Tensor, torch.Tensor]:
-        with torch.no_grad():
-            return output.met(texts.vectors(queries)), output.met(texts.vectors(labels))
+        found = output.vectors(texts.vectors(queries), mining.by)
+        return found, output.label_vectors(texts.vectors(labels), mining.by)
 
     validate: Any = None
     if n_valid:
@@ -103,6 +129,7 @@ def train_dual_encoder(
         ),
         title=type(model).__name__,
     )
+<<<<<<< HEAD
     with torch_threads(plan):
         outcome = trainer.run()
     heads = {name: a.detach().cpu().numpy().copy() for name, a in output.trained().items()}
@@ -128,6 +155,9 @@ class AllTexts:
                 out[at] = self.encoder(texts.take_known(numbers, at)).float()
         self.encoder.train(was_training)
         return out
+=======
+    return trainer, texts
+>>>>>>> main
 
 
 def _heads(
@@ -168,4 +198,6 @@ def mining_of(model: Any) -> Mining:
     settings = {name: model._setting(name) for name in names}
     clusters = settings["clusters"]
     settings["clusters"] = clusters if isinstance(clusters, str) else tuple(clusters)
-    return Mining(pick_one=model._setting("pick") == "one", pool=model.pool_size, **settings)
+    return Mining(
+        pick_one=model._setting("pick") == "one", pool=model.pool_size, by=model.mine_by, **settings
+    )

@@ -21,6 +21,8 @@ from longtail.text.dual_settings import DEFAULTS, MARGINS
 __all__ = ["ANSWERS", "UniDEC"]
 
 ANSWERS = ("both", "classifier", "dual")
+# What is tried, simple answers first: a head or both, and the classifier's part where both answer.
+TRIED = (("both", 0.5), ("classifier", 0.5), ("dual", 0.5), ("both", 0.25), ("both", 0.75))
 
 
 class UniDEC(DualEncoder):
@@ -38,10 +40,11 @@ class UniDEC(DualEncoder):
     classifier_temperature : of the classifier's scores
     auxiliary : weight of a binary cross-entropy of the classifier over the pool, with
         ``cosine=False``; in the paper it raises precision and lowers what rare labels gain
+    mine_by : whose scores find the hard negatives: "dual" or "both"
     answer : "both", "classifier", "dual", or "auto": the best of them on validation rows, "both"
         without any; ``choose_answer`` chooses on other rows
 
-    After ``fit``, besides: ``answer_``.
+    After ``fit``, besides: ``answer_``, and ``share_``, the classifier's part where both answer.
 
     >>> import longtail as lt
     >>> lt.UniDEC(encoder="average").get_params()["answer"]
@@ -52,6 +55,7 @@ class UniDEC(DualEncoder):
     has_table: ClassVar[bool] = True
 
     answer_: str
+    share_: float
 
     def __init__(
         self,
@@ -75,6 +79,7 @@ class UniDEC(DualEncoder):
         cosine: bool = True,
         classifier_temperature: float | None = None,
         auxiliary: float = 0.0,
+        mine_by: str = "dual",
         answer: str = "auto",
         pooling: str = "mean",
         max_length: int | None = None,
@@ -150,6 +155,7 @@ class UniDEC(DualEncoder):
         self.cosine = cosine
         self.classifier_temperature = classifier_temperature
         self.auxiliary = auxiliary
+        self.mine_by = mine_by
         self.answer = answer
 
     def _check_settings(self) -> None:
@@ -158,6 +164,8 @@ class UniDEC(DualEncoder):
             raise ValueError(
                 f"answer must be auto or one of {', '.join(ANSWERS)}, got {self.answer!r}"
             )
+        if self.mine_by not in ("dual", "both"):
+            raise ValueError(f"mine_by must be dual or both, got {self.mine_by!r}")
         if self._setting("loss") == "triplet":
             raise ValueError("UniDEC has no triplets: loss must be 'decoupled' or 'supcon'")
         if self.auxiliary and self.cosine:
@@ -185,9 +193,9 @@ class UniDEC(DualEncoder):
     def _train(self, tokens: Tokens, described: Tokens, Y: Any, *args: Any, **options: Any) -> None:
         super()._train(tokens, described, Y, *args, **options)
         start = options.get("start")
-        self.answer_ = "both" if self.answer == "auto" else self.answer
+        self.answer_, self.share_ = "both" if self.answer == "auto" else self.answer, 0.5
         if start is not None:
-            self.answer_ = start.answer_
+            self.answer_, self.share_ = start.answer_, start.share_
         elif self.answer == "auto" and self.validation:
             order = self._held_out(len(tokens))
             self.n_labels_ = Y.shape[1]
@@ -199,8 +207,8 @@ class UniDEC(DualEncoder):
         return np.sort(order[: int(n * self.validation)])
 
     def choose_answer(self, X: Any, Y: Any) -> UniDEC:
-        """Answer from now on with the head, or both, that is best for these rows: by the mean of
-        the precision at 1, 3 and 5.
+        """Answer from now on with the head, or a mean of both, that is best for these rows: by the
+        mean of the precision at 1, 3 and 5.
         """
         self._check_fitted()
         tokens = self._rows(X)
@@ -211,17 +219,17 @@ class UniDEC(DualEncoder):
         from longtail.metrics import precision_at_k
 
         k = min(5, self.n_labels_)
-        best, chosen = -1.0, self.answer_
+        best, chosen = -1.0, (self.answer_, self.share_)
         h = self._vectors(tokens)
-        for answer in ANSWERS:
-            found = PackedRows(self._label_rows(answer)).top(
+        for answer, share in TRIED:
+            found = PackedRows(self._label_rows(answer, share)).top(
                 self._query_rows(h, answer), k, n_threads(self.n_jobs)
             )
             top = TopK._trusted(*found, self.n_labels_)
             value = float(np.mean([precision_at_k(Y, top, k=j) for j in (1, 3, 5) if j <= k]))
             if value > best:
-                best, chosen = value, answer
-        self.answer_ = chosen
+                best, chosen = value, (answer, share)
+        self.answer_, self.share_ = chosen
         self.__dict__.pop("_searched", None)
 
     def _queries(self, tokens: Tokens) -> np.ndarray:
@@ -234,16 +242,19 @@ class UniDEC(DualEncoder):
         return np.ascontiguousarray(np.concatenate(parts, axis=1))
 
     def _found_by(self) -> np.ndarray:
-        return self._label_rows(self.answer_)
+        return self._label_rows(self.answer_, self.share_)
 
-    def _label_rows(self, answer: str) -> np.ndarray:
-        parts = [self.label_vectors_] if answer != "classifier" else []
-        if answer != "dual":
-            parts.append(unit_rows(self.heads_["table"]))
+    def _label_rows(self, answer: str, share: float) -> np.ndarray:
+        if answer == "dual":
+            return self.label_vectors_
+        table: np.ndarray = unit_rows(self.heads_["table"])
+        if answer == "classifier":
+            return table
+        parts = [self.label_vectors_ * np.float32(2 - 2 * share), table * np.float32(2 * share)]
         return np.ascontiguousarray(np.concatenate(parts, axis=1))
 
     def _search_key(self) -> Any:
-        return *super()._search_key(), self.answer_
+        return *super()._search_key(), self.answer_, self.share_
 
     def _usual_margin(self) -> float:
         return MARGINS[self.answer_]
@@ -269,7 +280,7 @@ class UniDEC(DualEncoder):
 
     def _get_state(self) -> persist.State:
         state = super()._get_state()
-        state.meta["answer"] = self.answer_
+        state.meta.update(answer=self.answer_, share=self.share_)
         return state
 
     def _set_state(self, state: persist.State) -> None:
@@ -277,3 +288,7 @@ class UniDEC(DualEncoder):
         self.answer_ = str(state.meta.get("answer"))
         if self.answer_ not in ANSWERS:
             raise ModelFormatError(f"there is no answer {self.answer_!r}")
+        share = state.meta.get("share", 0.5)
+        if not isinstance(share, (int, float)) or not 0 <= share <= 1:
+            raise ModelFormatError(f"the classifier's share must lie in 0..1, got {share!r}")
+        self.share_ = float(share)

@@ -50,7 +50,7 @@ def cluster_order(
         progress,
     )
     if sp.issparse(features):
-        core.balanced_splits_csr(*csr_args(features), *plan)
+        core.balanced_splits_csr(csr_args(features), *plan)
     else:
         core.balanced_splits_dense(features, *plan)
     return order

@@ -46,14 +46,13 @@ def pifa(
     if normalize_label_rows:
         Y = unit_rows(Y)
     rows_of_label = sp.csr_matrix(Y.T)
-    indptr, rows, weights, _ = csr_args(rows_of_label)
     threads = n_threads(n_jobs)
     if sp.issparse(X):
         keep = 0
         if max_features_per_label is not None:
             keep = as_k(max_features_per_label, "max_features_per_label")
         z_indptr, z_indices, z_values = core.sum_positive_rows_csr(
-            *csr_args(X), indptr, rows, weights, keep, threads, progress
+            csr_args(X), csr_args(rows_of_label), keep, threads, progress
         )
         return _csr(z_values, z_indices, z_indptr, (Y.shape[1], X.shape[1]))
     if max_features_per_label is not None:
@@ -61,7 +60,7 @@ def pifa(
             "max_features_per_label is for sparse X: dense rows have no entries to drop"
         )
     out = np.empty((Y.shape[1], X.shape[1]), dtype=np.float32)
-    core.sum_positive_rows_dense(X, indptr, rows, weights, threads, out, progress)
+    core.sum_positive_rows_dense(X, csr_args(rows_of_label), threads, out, progress)
     return out
 
 

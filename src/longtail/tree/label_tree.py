@@ -193,7 +193,7 @@ class LabelTree(Estimator):
         if value not in _NODE_VALUES:
             raise ValueError(f"value must be one of {', '.join(_NODE_VALUES)}, got {value!r}")
         indptr, indices, values = core.node_labels(
-            *csr_args(Y), nodes, _NODE_VALUES[value], n_threads(self.n_jobs)
+            csr_args(Y), nodes, _NODE_VALUES[value], n_threads(self.n_jobs)
         )
         out = sp.csr_matrix((Y.shape[0], self.level_sizes_[level]), dtype=np.float32)
         out.data, out.indices, out.indptr = values, indices, indptr

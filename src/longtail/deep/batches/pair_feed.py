@@ -21,9 +21,9 @@ from longtail.deep.batches.pairs import PairBatch, PoolTargets, in_parts
 from longtail.deep.batches.token_rows import TokenRows
 from longtail.tree import balanced_clusters
 
-__all__ = ["Mining", "PairFeed"]
+__all__ = ["SCORES", "Mining", "PairFeed", "hardest"]
 
-_SCORES = 1 << 28  # of a block of rows against all labels
+SCORES = 1 << 28  # of a block of rows against all labels
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,7 @@ class Mining:
     count neither as right nor as wrong. ``negatives``: mined labels of a row in an epoch (eta).
     ``clusters``: rows of similar texts in a batch: "batch" for all of them, "none", or the epochs
     at which clusters, of one row at first, double in size. ``pool``: the most labels of a pool.
+    ``by``: whose vectors are looked at, those of the "dual" head or of "both".
     """
 
     positives: int = 2
@@ -43,6 +44,7 @@ class Mining:
     mine_from: int = 1
     clusters: Any = "batch"
     pool: int | None = None
+    by: str = "dual"
 
 
 class PairFeed:
@@ -191,7 +193,7 @@ def hardest(
     (n, count) int32, padded with -1. ``queries`` (n, e), ``labels`` (L, e).
     """
     out = np.full((len(queries), count), -1, np.int32)
-    block = max(1, _SCORES // max(1, len(labels)))
+    block = max(1, SCORES // max(1, len(labels)))
     for begin in range(0, len(queries), block):
         own = Y[begin : begin + block]
         row = np.repeat(np.arange(own.shape[0]), np.diff(own.indptr))

@@ -103,7 +103,20 @@ class Heads:
         the labels of its pool.
         """
         self.steps += 1
-        plan, n = self.plan, len(targets)
+        loss, slope, rows = self.gradients(h, targets, objective)
+        self.optimiser.step(rate)
+        if self.table is not None:
+            adam = Adam(rate * self.plan.table_rate, self.weight_decay)
+            self.table.update(rows, adam, self.steps, rows=targets.labels)
+        return loss if want_loss else None, slope
+
+    def gradients(
+        self, h: torch.Tensor, targets: PoolTargets, objective: Objective
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:
+        """Return the loss, and its gradients by ``h`` and by the pool's rows of the table; that of
+        the heads stays with their parameters.
+        """
+        plan, n, rows = self.plan, len(targets), None
         h = h.detach().requires_grad_()
         with torch.enable_grad():
             u = self.met(h, training=True)
@@ -128,12 +141,8 @@ class Heads:
                 loss, gradient = loss + plan.auxiliary * more, gradient + plan.auxiliary * further
             gradients.append((1 - share) * gradient)
         torch.autograd.backward(scores, gradients)
-        self.optimiser.step(rate)
-        if self.table is not None:
-            adam = Adam(rate * plan.table_rate, self.weight_decay)
-            self.table.update(rows.grad, adam, self.steps, rows=targets.labels)
         assert h.grad is not None
-        return loss if want_loss else None, h.grad
+        return loss, h.grad, None if rows is None else rows.grad
 
     def _both_ways(
         self, scores: torch.Tensor, targets: PoolTargets, objective: Objective

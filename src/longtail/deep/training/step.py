@@ -53,7 +53,7 @@ class Step:
         """Update the output layer and leave the gradient of the encoder with its parameters."""
         if self.plan.micro_batch is not None:
             self.pieces = max(self.pieces, -(-len(inputs) // self.plan.micro_batch))
-        vectors, h = self._forward(inputs, number)
+        vectors, h = self.forward(inputs, number)
         dropped = self._dropped(h)
         loss, gradient = self.output.step(
             h if dropped is None else h * dropped,
@@ -64,12 +64,12 @@ class Step:
         )
         if dropped is not None:
             gradient *= dropped
-        self._backward(inputs, vectors, gradient, number)
+        self.backward(inputs, vectors, gradient, number)
         if self.plan.clip is not None:
             clip_gradients(self.encoder, self.plan.clip)
         return loss
 
-    def _forward(self, inputs: Any, number: int) -> tuple[torch.Tensor | None, torch.Tensor]:
+    def forward(self, inputs: Any, number: int) -> tuple[torch.Tensor | None, torch.Tensor]:
         """Return the vectors with their graph, if the batch is one piece, and without."""
         while True:
             try:
@@ -84,9 +84,10 @@ class Step:
             except torch.cuda.OutOfMemoryError:
                 self._smaller(inputs)
 
-    def _backward(
+    def backward(
         self, inputs: Any, vectors: torch.Tensor | None, gradient: torch.Tensor, number: int
     ) -> None:
+        """Leave the gradient of the encoder with its parameters."""
         try:
             if vectors is not None:
                 if vectors.requires_grad:

@@ -66,7 +66,7 @@ class Trainer:
 
     ``validate(encode, output)`` returns what early stopping watches; ``checkpoint`` is a folder
     that was opened for this training; ``after_epoch(epoch, seconds)`` may look at the model, and
-    the time it takes is not counted.
+    the time it takes is not counted. ``first_loss``: that of the first step.
     """
 
     encoder: nn.Module
@@ -87,6 +87,7 @@ class Trainer:
     best: dict[str, torch.Tensor] | None = field(init=False, default=None)
     best_value: float = field(init=False, default=-np.inf)
     best_epoch: int = field(init=False, default=0)
+    first_loss: float | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         plan = self.plan
@@ -152,6 +153,8 @@ class Trainer:
             self.optimiser.step(rate)
             if loss is not None:
                 value = float(loss)
+                if self.first_loss is None:
+                    self.first_loss = value
                 shown = value if shown is None else _WATCHED * shown + (1 - _WATCHED) * value
         return shown
 
