@@ -48,13 +48,10 @@ WITH_TORCH = [
 ]
 DUAL = {"encoder": "average", "epochs": 6, "batch_size": 16, "learning_rate": 0.02}
 DUAL |= {"head_learning_rate": 0.01, "device": "cpu", "n_jobs": 1, "onnx": False, "period": 2}
-<<<<<<< HEAD
 FEW = {"fan_in": 64}
-=======
 XR = {"encoder": "average", "steps": 40, "batch_size": 16, "learning_rate": 0.02, "leaf": 4}
 XR |= {"branching": 2, "min_codes": 2, "refined_leaf": 4, "refined_branching": 2, "man_beam": 2}
 XR |= {"device": "cpu", "n_jobs": 1, "onnx": False, "vectorizer": lt.Tfidf(min_df=1)}
->>>>>>> main
 WITH_TEXTS = [
     Case("DualEncoder", lambda **p: lt.DualEncoder(**{**DUAL, **p}), texts=True),
     Case("UniDEC", lambda **p: lt.UniDEC(**{**DUAL, **p}), texts=True),

@@ -5,11 +5,7 @@
 #include <string>
 #include <vector>
 
-<<<<<<< HEAD
-#include "kernels/base/best_products.h"
-=======
 #include "kernels/base/best_k.h"
->>>>>>> main
 #include "kernels/base/dense.h"
 
 namespace lt {

@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "kernels/base/best_products.h"
+#include "kernels/base/best_k.h"
 #include "kernels/outputs/output_kernels.h"
 
 namespace lt {
@@ -117,11 +117,12 @@ bool fan_in_top(const FanIn& layer, const float* bias, const MatrixView<const fl
   auto search = [&](int64_t row, int64_t last, int) {
     Turned turned;
     turn(x, row, turned);
-    std::vector<BestProducts> best(last - row, BestProducts(k));
+    std::vector<BestK> best(last - row);
+    for (BestK& each : best) each.reset(k);
     over_labels(layer, turned, 0, layer.n_labels, [&](int64_t first, int64_t width, const Sixteen* found) {
       for (int64_t r = 0; r < last - row; ++r)
         for (int64_t j = 0; j < width; ++j)
-          best[r].offer(found[j].at[r] + (bias ? bias[first + j] : 0.0f), static_cast<int32_t>(first + j));
+          best[r].push(found[j].at[r] + (bias ? bias[first + j] : 0.0f), static_cast<int32_t>(first + j));
     });
     for (int64_t r = row; r < last; ++r) best[r - row].write(ids + r * k, scores + r * k);
   };

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "kernels/base/best_products.h"
+#include "kernels/base/best_k.h"
 #include "kernels/base/dense.h"
 #include "kernels/outputs/output_kernels.h"
 
@@ -37,11 +37,12 @@ void over_blocks(const ShortRows& rows, const MatrixView<const float>& queries, 
 bool top_short_rows(const ShortRows& rows, const float* bias, const MatrixView<const float>& queries, int64_t k,
                     int n_threads, int32_t* ids, float* products, const Poll& poll) {
   auto search = [&](int64_t begin, int64_t end, int) {
-    std::vector<BestProducts> best(end - begin, BestProducts(k));
+    std::vector<BestK> best(end - begin);
+    for (BestK& each : best) each.reset(k);
     over_blocks(rows, queries, begin, end, [&](int64_t first, int64_t width, const float* found) {
       for (int64_t q = 0; q < end - begin; ++q)
         for (int64_t i = 0; i < width; ++i)
-          best[q].offer(found[q * 16 + i] + (bias ? bias[first + i] : 0.0f), static_cast<int32_t>(first + i));
+          best[q].push(found[q * 16 + i] + (bias ? bias[first + i] : 0.0f), static_cast<int32_t>(first + i));
     });
     for (int64_t q = begin; q < end; ++q) best[q - begin].write(ids + q * k, products + q * k);
   };

@@ -73,13 +73,15 @@ def rounded(values: np.ndarray, precision: str) -> np.ndarray:
     values = np.ascontiguousarray(values, np.float32)
     if precision == "bfloat16":
         bits = values.view(np.uint32)
-        return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
+        near: np.ndarray = ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
+        return near
     if precision == "float8":
         codes = np.arange(0x7F, dtype=np.uint32)
         numbers = (codes << 20).view(np.float32) * np.float32(2.0**120)
         between = (numbers[1:] + numbers[:-1]) / 2
         found = np.searchsorted(between, np.abs(values)).astype(np.uint8)
-        return np.where(values < 0, found | 0x80, found).astype(np.uint8)
+        signed: np.ndarray = np.where(values < 0, found | 0x80, found).astype(np.uint8)
+        return signed
     return values
 
 

@@ -17,9 +17,7 @@ from longtail.codes.products import times_dense
 from longtail.data.label_filter import LabelFilter
 from longtail.data.topk import TopK
 from longtail.deep.answers import OutputArrays
-from longtail.deep.forecast import Forecast, forecast
 from longtail.deep.output_plan import OutputPlan
-from longtail.deep.training.plan import resolved_device
 from longtail.exceptions import MissingDependencyError, ModelFormatError
 from longtail.features.unit_rows import unit_rows
 from longtail.linear.missing_labels import fitted_propensity, put_parameter, take_parameter
@@ -196,31 +194,29 @@ class Network(ProbabilityRanker):
         self.n_features_in_, self.n_labels_ = int(X.shape[1]), int(T.shape[1])
         return self
 
-    def plan(
-        self,
-        n_rows: int,
-        n_features: int,
-        n_labels: int,
-        *,
-        memory_limit: int | None = None,
-        measure: bool = True,
-    ) -> Forecast:
-        """Return what training on so many rows, features and labels takes: memory by part, the time
-        of an epoch on this device (``measure``), and which output layer fits ``memory_limit``
-        bytes. Print it.
+    def plan(self, X: Any, Y: Any, *, memory_limit: int | None = None) -> Any:
+        """Return what training on ``X`` and ``Y`` would take on this machine: memory by part, the
+        time of an epoch from a few batches, and which output layers fit ``memory_limit`` bytes.
+        Nothing is learned. Print it.
         """
+        X = as_features(X)
+        Y = as_labels(Y, n_rows=X.shape[0])
         hidden = as_k(self.hidden, "hidden")
-        size = 4 * hidden * (as_k(n_features, "n_features") + 1)
-        return forecast(
+        try:
+            from longtail.deep.perceptron import plan_perceptron
+            from longtail.deep.training.plan import Plan
+        except ModuleNotFoundError as error:
+            if error.name != "torch":
+                raise
+            raise MissingDependencyError("torch", "deep", "training a network") from error
+        plan = Plan.of(self, seed=as_seed(self.random_state))
+        return plan_perceptron(
+            X if sp.issparse(X) else sp.csr_matrix(X),
+            Y,
+            plan,
             OutputPlan.of(self),
-            n_rows=as_k(n_rows, "n_rows"),
-            n_labels=as_k(n_labels, "n_labels"),
-            width=hidden,
-            batch_size=as_k(self.batch_size, "batch_size"),
-            device=resolved_device(self.device),
-            encoder=3 * size,  # gradients are sparse
+            hidden=hidden,
             memory_limit=memory_limit,
-            measure=measure,
         )
 
     def fine_tuned(self, X: Any, Y: Any, *, epochs: int = 1) -> Network:

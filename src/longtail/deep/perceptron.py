@@ -21,13 +21,15 @@ from longtail.deep.output_plan import OutputPlan
 from longtail.deep.outputs import Full
 from longtail.deep.outputs.chosen import chosen_layer, drawn_outputs, output_arrays
 from longtail.deep.training.checkpoint import open_checkpoint
+from longtail.deep.training.cost import Cost
+from longtail.deep.training.output_cost import output_cost, timed
 from longtail.deep.training.plan import Plan
 from longtail.deep.training.pruning import Pruning
 from longtail.deep.training.trainer import Outcome, Trainer, require_device
 from longtail.deep.training.validation import LabelValidation, TargetValidation
 from longtail.deep.workers import single_threads
 
-__all__ = ["label_counts", "train_perceptron"]
+__all__ = ["label_counts", "plan_perceptron", "train_perceptron"]
 
 Trained = tuple[np.ndarray, np.ndarray, OutputArrays]
 
@@ -123,6 +125,43 @@ def train_perceptron(
         )
         outcome = trainer.run()
         return trained(), outcome
+
+
+def plan_perceptron(
+    X: sp.csr_matrix,
+    Y: sp.csr_matrix,
+    plan: Plan,
+    outputs: OutputPlan,
+    *,
+    hidden: int,
+    memory_limit: int | None,
+) -> Cost:
+    """Return what training on these rows would take."""
+    require_device(plan.device)
+    device = torch.device(plan.device)
+    rng = np.random.default_rng(0)
+    encoder = Bag(
+        torch.tensor(drawn_weights(rng, X.shape[1], hidden, 0.1)).to(device),
+        torch.zeros(hidden, device=device),
+    )
+    optimiser = LazyAdam(encoder, plan.weight_decay)
+    rows = torch.arange(min(X.shape[0], plan.batch_size), device=device)
+    batch = SparseRows(X[: plan.batch_size], device).take(rows)
+
+    def step() -> None:
+        encoder(batch).sum().backward()
+        optimiser.step(0.0)
+
+    return output_cost(
+        outputs,
+        plan,
+        n_rows=X.shape[0],
+        n_labels=Y.shape[1],
+        width=hidden,
+        encoder=sum(12 * p.numel() for p in encoder.parameters()),  # gradients are sparse
+        encoder_seconds=timed(step, plan.device),
+        memory_limit=memory_limit,
+    )
 
 
 def label_counts(targets: Any) -> np.ndarray | None:

@@ -129,35 +129,7 @@ def _prepared(
         ),
         title=type(model).__name__,
     )
-<<<<<<< HEAD
-    with torch_threads(plan):
-        outcome = trainer.run()
-    heads = {name: a.detach().cpu().numpy().copy() for name, a in output.trained().items()}
-    return DualTrained(inner.eval(), heads, outcome)
-
-
-class AllTexts:
-    """Encodes many texts with the encoder as it is at the time."""
-
-    def __init__(self, encoder: nn.Module, plan: Plan) -> None:
-        self.encoder, self.device = encoder, torch.device(plan.device)
-        self.low = plan.low and not encoder.sparse_gradients
-
-    @torch.no_grad()
-    def vectors(self, texts: TokenRows) -> torch.Tensor:
-        """Return vectors (n, e) float32."""
-        was_training = self.encoder.training
-        self.encoder.eval()
-        out = torch.empty(len(texts), self.encoder.width, device=self.device)  # type: ignore[arg-type]
-        for numbers in blocks(texts, _ENCODED.get(self.device.type, 1 << 12)):
-            at = torch.tensor(numbers).to(self.device)
-            with torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self.low):
-                out[at] = self.encoder(texts.take_known(numbers, at)).float()
-        self.encoder.train(was_training)
-        return out
-=======
     return trainer, texts
->>>>>>> main
 
 
 def _heads(

@@ -14,10 +14,9 @@ from longtail.data.label_filter import LabelFilter
 from longtail.data.tokens import Tokens
 from longtail.data.topk import TopK
 from longtail.deep.answers import OutputArrays
-from longtail.deep.forecast import Forecast, forecast
 from longtail.deep.network import ERRORS, LOSSES, Network, one_label_each
 from longtail.deep.output_plan import OutputPlan, preset_of
-from longtail.deep.training.plan import resolved_device
+from longtail.deep.training.plan import Plan
 from longtail.exceptions import MissingDependencyError, ModelFormatError
 from longtail.linear.missing_labels import fitted_propensity, put_parameter, take_parameter
 from longtail.text.new_outputs import new_outputs
@@ -234,33 +233,33 @@ class TextNetwork(TextRanker):
         self._set_sizes(tokens, T)
         return self
 
-    def plan(
-        self,
-        n_rows: int,
-        n_labels: int,
-        *,
-        width: int = 384,
-        n_weights: int = 22_700_000,
-        memory_limit: int | None = None,
-        measure: bool = True,
-    ) -> Forecast:
-        """Return what training on so many rows and labels takes, as in ``Network.plan``.
-
-        ``width`` of the encoder's vectors and ``n_weights`` of it: a pretrained encoder of the size
-        of MiniLM, where not told otherwise. What its layers keep of a batch, which depends on the
-        length of texts, comes on top.
+    def plan(self, X: Any, Y: Any, *, memory_limit: int | None = None) -> Any:
+        """Return what training on texts ``X`` and labels ``Y`` would take on this machine: memory
+        by part, the time of an epoch from a few batches, and which output layers fit
+        ``memory_limit`` bytes. Nothing is learned. Print it.
         """
-        return forecast(
+        tokens = self._rows(X, fitted=False)
+        Y = as_labels(Y, n_rows=len(tokens))
+        tokenizer = tokens.source or self._first_tokenizer([])
+        try:
+            from longtail.text.training import plan_text_network
+        except ModuleNotFoundError as error:
+            if error.name != "torch":
+                raise
+            raise MissingDependencyError("torch", "text", "training a text model") from error
+        return plan_text_network(
+            self,
+            tokens,
+            Y,
+            self._training_plan(),
             OutputPlan.of(self),
-            n_rows=as_k(n_rows, "n_rows"),
-            n_labels=as_k(n_labels, "n_labels"),
-            width=as_k(width, "width"),
-            batch_size=as_k(self._setting("batch_size"), "batch_size"),
-            device=resolved_device(self.device),
-            encoder=16 * as_k(n_weights, "n_weights"),
-            memory_limit=memory_limit,
-            measure=measure,
+            tokenizer.size,
+            memory_limit,
         )
+
+    def _training_plan(self, **settings: Any) -> Plan:
+        params = {name: self._setting(name) for name in DEFAULTS["transformer"]}
+        return Plan.of(self, **params, **settings, seed=as_seed(self.random_state))
 
     def fine_tuned(self, X: Any, Y: Any, *, epochs: int = 1) -> TextNetwork:
         """Return a copy trained for some more epochs on ``X`` and ``Y``, at a tenth of the learning
@@ -297,16 +296,13 @@ class TextNetwork(TextRanker):
     ) -> None:
         """Learn from canonical rows; from a fitted model ``start`` on, where given."""
         try:
-            from longtail.deep.training.plan import Plan
             from longtail.text.training import train_text_network
         except ModuleNotFoundError as error:
             if error.name != "torch":
                 raise
             raise MissingDependencyError("torch", "text", "training a text model") from error
-        settings = {name: self._setting(name) for name in DEFAULTS["transformer"]}
-        settings |= {"checkpoint": checkpoint, "n_label_rows": n_label_rows}
         n = n_instances(len(tokens), n_label_rows)
-        plan = Plan.of(self, **settings, seed=as_seed(self.random_state))
+        plan = self._training_plan(checkpoint=checkpoint, n_label_rows=n_label_rows)
         outputs = OutputPlan.of(self)
         if start is not None:
             plan, outputs = plan.gentler(epochs), outputs.gentler()

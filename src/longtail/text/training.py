@@ -23,6 +23,8 @@ from longtail.deep.output_plan import OutputPlan
 from longtail.deep.outputs.chosen import chosen_layer, drawn_outputs, output_arrays
 from longtail.deep.perceptron import label_counts
 from longtail.deep.training.checkpoint import open_checkpoint
+from longtail.deep.training.cost import Cost
+from longtail.deep.training.output_cost import output_cost, timed
 from longtail.deep.training.plan import Plan
 from longtail.deep.training.trainer import Outcome, Trainer, own_randomness, require_device
 from longtail.deep.training.validation import LabelValidation, TargetValidation
@@ -30,7 +32,7 @@ from longtail.propensity import JainPropensity
 from longtail.text.label_clusters import with_clusters
 from longtail.text.pretrained import fetched
 
-__all__ = ["Trained", "first_encoder", "torch_threads", "train_text_network"]
+__all__ = ["Trained", "first_encoder", "plan_text_network", "torch_threads", "train_text_network"]
 
 
 @dataclass
@@ -129,6 +131,44 @@ def train_text_network(
     with torch_threads(plan):
         outcome = trainer.run()
     return Trained(encoder.eval(), output_arrays(getattr(output, "main", output)), outcome)
+
+
+def plan_text_network(
+    model: Any,
+    tokens: Tokens,
+    Y: Any,
+    plan: Plan,
+    outputs: OutputPlan,
+    n_tokens: int,
+    memory_limit: int | None,
+) -> Cost:
+    """Return what training on these texts and labels would take."""
+    require_device(plan.device)
+    device = torch.device(plan.device)
+    with own_randomness(device), torch_threads(plan):
+        encoder = first_encoder(model, n_tokens).to(device).train()
+        inputs = TokenRows(tokens, device, getattr(encoder, "max_length", None))
+        batch = inputs.take(torch.arange(min(len(tokens), plan.batch_size), device=device))
+        trained = any(p.requires_grad for p in encoder.parameters())
+
+        def step() -> None:
+            with torch.autocast(device.type, torch.bfloat16, enabled=plan.low):
+                vectors = encoder(batch).float()
+            if trained:
+                vectors.sum().backward()
+                encoder.zero_grad(set_to_none=True)
+
+        seconds = timed(step, plan.device)
+        return output_cost(
+            outputs,
+            plan,
+            n_rows=len(tokens),
+            n_labels=Y.shape[1],
+            width=encoder.width,
+            encoder=sum(p.numel() * (16 if p.requires_grad else 4) for p in encoder.parameters()),
+            encoder_seconds=seconds,
+            memory_limit=memory_limit,
+        )
 
 
 @contextmanager
