@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 import longtail as lt
+from longtail import persist
 from longtail.deep.answers import rounded
 from longtail.deep.output_plan import PRESETS, OutputPlan
+from longtail.exceptions import ModelFormatError
 from longtail.metrics import precision_at_k
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
@@ -96,6 +98,37 @@ def test_the_number_of_threads_changes_nothing(name: str, rows: tuple[Any, ...])
     X, Y, _, _ = rows
     one, two = (lt.Network(**NETWORK, **OUTPUTS[name], n_jobs=jobs).fit(X, Y) for jobs in (1, 2))
     np.testing.assert_array_equal(one.output_weights_, two.output_weights_)
+
+
+def test_files_that_do_not_fit_are_refused(rows: tuple[Any, ...], tmp_path: Path) -> None:
+    X, Y, _, _ = rows
+    few = lt.Network(**NETWORK, fan_in=4).fit(X, Y)
+    low = lt.Network(**NETWORK, output_precision="float8").fit(X, Y)
+
+    def refused(model: Any, name: str, message: str, change: Any) -> None:
+        state = model._get_state()
+        state.arrays = dict(state.arrays)
+        change(state)
+        persist.save(tmp_path / name, state)
+        with pytest.raises(ModelFormatError, match=message):
+            lt.load(tmp_path / name)
+
+    def out_of_range(state: Any) -> None:
+        state.arrays["output_index"] = np.full_like(state.arrays["output_index"], 24)
+
+    def other_shape(state: Any) -> None:
+        state.arrays["output_index"] = state.arrays["output_index"][:2]
+
+    def other_precision(state: Any) -> None:
+        state.meta["output_precision"] = "bfloat16"
+
+    def unknown(state: Any) -> None:
+        state.meta["output_precision"] = "int4"
+
+    refused(few, "range", "output_index must lie from 0 on, below 24", out_of_range)
+    refused(few, "shape", "output_index", other_shape)
+    refused(low, "other", "output_weights", other_precision)
+    refused(low, "unknown", "no output weights of precision 'int4'", unknown)
 
 
 def test_mach_takes_networks_of_few_bits(rows: tuple[Any, ...], tmp_path: Path) -> None:
