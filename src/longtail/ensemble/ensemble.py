@@ -83,11 +83,6 @@ class Ensemble(ProbabilityRanker):
         """
         return self._learn(X, Y, checkpoint=checkpoint, n_label_rows=n_label_rows)
 
-    def _rows(self, X: Any, *, fitted: bool = True) -> Any:
-        n_features = self.n_features_in_ if fitted else None
-        blocks = all(model.reads_blocks for model in (self.members_ if fitted else self.models))
-        return as_features(X, n_features=n_features, blocks=blocks)
-
     def _fit(
         self,
         X: Any,
@@ -118,9 +113,11 @@ class Ensemble(ProbabilityRanker):
         return any(getattr(model, "reads_texts", False) for model in each)
 
     def _rows(self, X: Any, *, fitted: bool = True) -> Any:
+        each = self.members_ if fitted else self.models
         if not self.reads_texts:
-            return super()._rows(X, fitted=fitted)
-        for model in self.members_ if fitted else self.models:
+            blocks = all(model.reads_blocks for model in each)
+            return as_features(X, n_features=self.n_features_in_ if fitted else None, blocks=blocks)
+        for model in each:
             if not getattr(model, "reads_texts", False):
                 raise TypeError(
                     f"either all members read texts or none: {type(model).__name__} takes features"
