@@ -18,7 +18,7 @@ KERNELS = Path(__file__).parents[1] / "cpp" / "kernels"
 
 # From the ground up. A room may import those in the rows above it, and those before it in its row.
 TABLE = """
-exceptions _native _forms _validation _progress
+exceptions _native _forms _blocks _validation _progress
 data persist
 base propensity losses metrics features tree solvers
 augment codes decide calibrate

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from longtail import persist
-from longtail._validation import as_k, as_seed
+from longtail._validation import as_features, as_k, as_seed
 from longtail.base import Ranker
 from longtail.calibrate.ranker import ProbabilityRanker
 from longtail.data.label_filter import LabelFilter
@@ -113,9 +113,12 @@ class Ensemble(ProbabilityRanker):
         return any(getattr(model, "reads_texts", False) for model in each)
 
     def _rows(self, X: Any, *, fitted: bool = True) -> Any:
+        members = self.members_ if fitted else self.models
         if not self.reads_texts:
-            return super()._rows(X, fitted=fitted)
-        for model in self.members_ if fitted else self.models:
+            n_features = self.n_features_in_ if fitted else None
+            blocks = all(model.reads_blocks for model in members)
+            return as_features(X, n_features=n_features, blocks=blocks)
+        for model in members:
             if not getattr(model, "reads_texts", False):
                 raise TypeError(
                     f"either all members read texts or none: {type(model).__name__} takes features"
