@@ -21,6 +21,7 @@ __all__ = ["ChunkStep", "Tiles", "chunk_step"]
 GRADIENTS = 1 << 26  # of a chunk: 128 MiB
 WIDEST = 1 << 19
 _ALIGNED = 128  # columns of a chunk, so that tiles begin where the hardware can copy
+_GENERATIONS = (9, 10)  # Hopper, Blackwell: 227 KiB on the chip
 _compiled: Any = None
 
 
@@ -60,11 +61,14 @@ UPDATE = {16: Tiles(128, 256, 64, 8, 3), 8: Tiles(128, 256, 64, 8, 4, split=True
 
 
 def chunk_step(weights: Stored, width: int) -> Any:
-    """Return the class of kernels for a layer, or None where there are none: on a CPU, without
-    Triton, for float32, or for vectors whose rows do not begin at multiples of 16 bytes.
+    """Return the class of kernels for a layer, or None where there are none: on a CPU or a GPU
+    without enough memory on the chip, without Triton, for float32, or for vectors whose rows do not
+    begin at multiples of 16 bytes.
     """
-    fits = weights.precision != "float32" and width % 16 == 0
-    return ChunkStep if fits and weights.raw.is_cuda and _kernels() is not None else None
+    if weights.precision == "float32" or width % 16 or not weights.raw.is_cuda:
+        return None
+    large = torch.cuda.get_device_capability(weights.raw.device)[0] in _GENERATIONS
+    return ChunkStep if large and _kernels() is not None else None
 
 
 class ChunkStep:
