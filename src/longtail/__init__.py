@@ -46,6 +46,7 @@ _HOME = {
     "Vocabulary": "data",
     "WeightedTopK": "decide",
     "XRLinear": "linear",
+    "beside": "features",
     "evaluate": "report",
     "list_datasets": "data",
     "load": "models",

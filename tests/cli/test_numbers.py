@@ -245,7 +245,7 @@ def test_coded_models_and_the_network_can_be_named(name: str, tmp_path: Path) ->
 def test_help_names_every_model() -> None:
     from longtail.tagger import MODELS
 
-    said = " ".join(run("train", "--help").stdout.replace("│", " ").split())
+    said = " ".join(run("train", "--help").stdout.replace("│", " ").split()).replace("- ", "-")
     assert all(name in said for name in MODELS)
 
 

@@ -48,8 +48,11 @@ class Case:
 TEXTS = {"encoder": "average", "epochs": 4, "batch_size": 16, "learning_rate": 0.02}
 TEXTS |= {"output_learning_rate": 0.05, "device": "cpu", "n_jobs": 1, "onnx": False}
 NETWORK = {"hidden": 8, "epochs": 3, "batch_size": 64, "learning_rate": 0.1, "dropout": 0.0}
+LEAN = {"output_precision": "float8", "output_options": {"reduction": "sum"}}
 WITH_TORCH = [
     Case("Network", lambda **p: lt.Network(**{**NETWORK, **p})),
+    Case("Network(float8)", lambda **p: lt.Network(**{**NETWORK, **LEAN, **p})),
+    Case("Network(fan_in)", lambda **p: lt.Network(**{**NETWORK, "fan_in": 5, **p})),
     Case(
         "MACH(network)",
         lambda **p: lt.MACH(
@@ -63,6 +66,7 @@ WITH_TORCH = [
 ]
 DUAL = {"encoder": "average", "epochs": 6, "batch_size": 16, "learning_rate": 0.02}
 DUAL |= {"head_learning_rate": 0.01, "device": "cpu", "n_jobs": 1, "onnx": False, "period": 2}
+FEW = {"fan_in": 64}
 XR = {"encoder": "average", "steps": 40, "batch_size": 16, "learning_rate": 0.02, "leaf": 4}
 XR |= {"branching": 2, "min_codes": 2, "refined_leaf": 4, "refined_branching": 2, "man_beam": 2}
 XR |= {"device": "cpu", "n_jobs": 1, "onnx": False, "vectorizer": lt.Tfidf(min_df=1)}
@@ -71,6 +75,7 @@ WITH_TEXTS = [
     Case("UniDEC", lambda **p: lt.UniDEC(**{**DUAL, **p}), texts=True),
     Case("XRTransformer", lambda **p: lt.XRTransformer(**{**XR, **p}), texts=True),
     Case("TextNetwork", lambda **p: lt.TextNetwork(**{**TEXTS, **p}), texts=True),
+    Case("TextNetwork(fan_in)", lambda **p: lt.TextNetwork(**{**TEXTS, **FEW, **p}), texts=True),
     Case(
         "Ensemble(texts)",
         lambda **p: lt.Ensemble(

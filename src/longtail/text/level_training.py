@@ -37,8 +37,6 @@ __all__ = ["Fitted", "train_levels"]
 
 log = logging.getLogger(__name__)
 
-_BOOTSTRAP_COST = 100.0  # of an error of the linear solver that a level begins with
-
 
 @dataclass
 class Fitted:
@@ -126,9 +124,12 @@ def _first_head(
         weights = rng.standard_normal((level.n_nodes, width), np.float32) * np.float32(0.02)
         return weights, np.zeros(level.n_nodes, np.float32)
     counts = model.count_weights and model._setting("bootstrap_counts")
+    cost = model._setting("bootstrap_cost")
+    if cost is None:  # so that the regulariser weighs the same whatever the length of vectors
+        cost = 1 / max(float((vectors.astype(np.float64) ** 2).sum(1).mean()), 1e-12)
     solved = train_level(
         sp.csr_matrix(vectors),
-        level.problem(matched, _BOOTSTRAP_COST, count_weights=counts),
+        level.problem(matched, float(cost), count_weights=counts),
         SolverOptions(threshold=0.0),
         seed=plan.seed % 2**31,
         n_threads=plan.threads,
