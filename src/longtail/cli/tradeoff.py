@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,6 +12,7 @@ from longtail.cli import options as opt
 from longtail.cli.models import load_tagger
 from longtail.cli.output import check_writable, note, print_json
 from longtail.cli.reading import DataOptions, read
+from longtail.exceptions import MissingDependencyError
 
 __all__ = ["command", "curve_of"]
 
@@ -55,6 +57,8 @@ def command(
     from longtail.tagger.seen import trained_sentence
 
     check_writable(plot, "--plot")
+    if plot is not None and find_spec("matplotlib") is None:
+        raise MissingDependencyError("matplotlib", "plot", "--plot")
     tagger = load_tagger(model)
     said = DataOptions(text_column, label_column, label_separator, delimiter, layout)
     source = read(data, said.with_remembered(tagger, data))

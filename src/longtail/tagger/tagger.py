@@ -189,7 +189,7 @@ class Tagger(Answering):
         """Fit the vectoriser of a plan and return its rows of features: one half of ``fit``."""
         log.info("%s", plan.why)
         if plan.n_left_out:
-            log.info("%d labels have no text and are left out", plan.n_left_out)
+            log.info("%d labels have no text among these rows and are left out", plan.n_left_out)
         columns, weights = plan.columns, check_weights(self.field_weights)
         X = vectorize(columns, plan.vectorizer, weights)
         targets = as_targets(self.learn_label_texts)

@@ -48,6 +48,7 @@ function useFields(fields) {
     input.id = label.htmlFor = i ? `text-${i}` : "text";
     input.rows = i === fields.length - 1 ? 5 : 2;
     input.spellcheck = false;
+    input.placeholder = " "; // so that style can tell an empty one
     input.dataset.field = field;
     return [label, input];
   }));
