@@ -56,6 +56,7 @@ _HOME = {
     "native_info": "_native",
     "read_xc": "data",
     "register_dataset": "data",
+    "register_ranker": "models",
     "save_matrix": "features",
     "tradeoff": "report",
     "train_validation_split": "data",
@@ -83,6 +84,7 @@ _ROOMS = {
     "report",
     "solvers",
     "tagger",
+    "testing",
     "text",
     "tree",
 }

@@ -33,6 +33,12 @@ def text_models(texts: list[str], labels: list[list[str]]) -> dict[str, Callable
     coded: Any = functools.partial(_network, "average", loss="sigmoid")
     return {
         "text-average": lambda path: tag(_network("average", onnx=True)).model_.save(path),
+        "text-float8": lambda path: tag(_network("average", output_precision="float8")).model_.save(
+            path
+        ),
+        "text-fan-in": lambda path: tag(
+            _network("average", fan_in=4, output_options={"hidden": 8})
+        ).model_.save(path),
         "text-convolution": lambda path: tag(_network("convolution")).model_.save(path),
         "text-transformer": lambda path: tag(_network(_pretrained())).model_.save(path),
         "text-transformer-onnx": lambda path: tag(

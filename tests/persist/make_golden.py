@@ -27,7 +27,14 @@ HAS_TORCH = find_spec("torch") is not None and find_spec("tokenizers") is not No
 X = np.array([[2, 0, 1, 0], [0, 3, 0, 1], [1, 1, 0, 0], [0, 0, 4, 2], [1, 0, 0, 5]], np.float32)
 Y = [[0, 3], [1], [0, 1, 2], [], [3]]
 # Solvers sum fractions: the last bits of a weight depend on the instructions of the machine.
-EXACT = ("popularity", "network", "nearest-neighbors-dense", "nearest-neighbors-sparse")
+EXACT = (
+    "popularity",
+    "network",
+    "network-float8",
+    "network-fan-in",
+    "nearest-neighbors-dense",
+    "nearest-neighbors-sparse",
+)
 TEXTS = ["a red fox", "two foxes", "", "red red wine and a fox"]
 QUERIES = np.array([[1, 0, 0, 0], [0, 2, 0, 1], [0, 0, 0, 0], [1, 1, 1, 1]], np.float32)
 
@@ -44,6 +51,24 @@ def network() -> lt.Network:
     history = [{"epoch": 1, "seconds": 0.5, "validation": None}]
     out._take(weights, history, 1, "sigmoid")
     out.n_features_in_, out.n_labels_ = 4, 4
+    return out
+
+
+def with_outputs(precision: str | None, **params: Any) -> lt.Network:
+    """The network with output weights of eight bits, or two of them per label."""
+    out = network().set_params(output_precision=precision, **params)
+    arrays = (out.input_weights_, out.input_bias_, out.output_weights_, out.output_bias_)
+    if precision is not None:  # 1, 0, 2 and -1 in E4M3
+        arrays = (
+            *arrays[:2],
+            np.array([[56, 0], [0, 56], [56, 56], [64, 184]], np.uint8),
+            arrays[3],
+        )
+        out._take(arrays, out.history_, 1, "sigmoid")
+    else:
+        index = np.array([[0, 1, 0, 0], [1, 0, 1, 1]], np.uint16)
+        values = np.array([[1, 1, 1, 2], [0, 0, 1, -1]], np.float32)
+        out._take((*arrays[:2], values, arrays[3]), out.history_, 1, "sigmoid", index)
     return out
 
 
@@ -135,6 +160,8 @@ def models() -> dict[str, Ranker]:
             X, Y
         ),
         "network": network(),
+        "network-float8": with_outputs("float8"),
+        "network-fan-in": with_outputs(None, fan_in=2),
         **(with_torch() if HAS_TORCH else {}),
         "ensemble": lt.Ensemble.of([xr_linear, lt.Popularity().fit(X, Y)]),
     }

@@ -7,9 +7,9 @@ and autograd takes that through the encoder.
     rows of X, Tokens      h (b, e)                      loss, gradient of h
     batches/ ──► encoders/ ─────────► outputs/ ◄── objectives/ ◄── Y, weights of its entries
                  bag                  full           binary (logistic, hinges), softmax,
-                 transformer          pool           squared error, length of the error;
-                 average                             corrected for missing labels
-                 convolution
+                 transformer          lean           squared error, length of the error;
+                 average              fan_in         corrected for missing labels
+                 convolution          pool
     ◄──────────── training/: plan, schedule, trainer, validation, checkpoint, pruning ───────────►
 
 - An *encoder* is a ``torch.nn.Module`` that maps a batch to vectors (b, e). Nothing outside its
@@ -17,6 +17,9 @@ and autograd takes that through the encoder.
 - An *output layer* owns its weights, their precision and the state of their optimiser. ``step(h,
   targets, objective, rate)`` goes through the labels in chunks, takes the gradient of h from the
   weights before it changes them, and never holds (b, L) numbers; ``top(h, k)`` answers in chunks.
+  What a layer keeps is in ``outputs``: float32 weights and Adam's moments (``full``); weights of
+  32, 16 or 8 bits and nothing else (``lean``); f values and the inputs they read (``fan_in``).
+  ``OutputPlan`` chooses, ``OutputArrays`` is what remains and answers.
 - An *objective* is arithmetic on scores and targets: value, gradient, the bias to start from.
 - *training* knows these nouns and nothing of what they are. What is mined, shortlisted or added
   arrives as batches.

@@ -13,9 +13,11 @@ from longtail import persist
 from longtail._native import n_threads
 from longtail._validation import as_features, as_k, as_labels, as_seed, n_instances
 from longtail.calibrate.ranker import ProbabilityRanker
-from longtail.codes.products import PackedRows, times_dense
+from longtail.codes.products import times_dense
 from longtail.data.label_filter import LabelFilter
 from longtail.data.topk import TopK
+from longtail.deep.answers import OutputArrays
+from longtail.deep.output_plan import OutputPlan
 from longtail.exceptions import MissingDependencyError, ModelFormatError
 from longtail.features.unit_rows import unit_rows
 from longtail.linear.missing_labels import fitted_propensity, put_parameter, take_parameter
@@ -63,6 +65,11 @@ class Network(ProbabilityRanker):
         the convex surrogate, or "pal-n" for a softmax
     device : "cpu", "cuda", "cuda:1", …, "mps", or "auto" for the best there is
     precision : "float32", "bfloat16" (products only, and not on a CPU), "auto": bfloat16 on a GPU
+    output_precision, fan_in, preset, output_options : what the output layer is; None for float32
+        weights of all labels, trained by Adam. ``output_precision`` "float32", "bfloat16" or
+        "float8" keeps weights of so many bits and no copy of them, trained by SGD; ``fan_in`` keeps
+        so many weights per label. ``preset`` ("renee", "elmo-bf16", "elmo-fp8", "dst") and
+        ``output_options`` set more: ``longtail.deep.output_plan.OutputPlan`` has the names
     checkpoint : a directory; training saves itself there after every epoch, and goes on from there
         when it is started again with the same data and parameters
     normalize : scale rows to unit length
@@ -70,7 +77,8 @@ class Network(ProbabilityRanker):
 
     After ``fit``: ``input_weights_`` (d, h), ``input_bias_`` (h,), ``output_weights_`` (L, h),
     ``output_bias_`` (L,), ``loss_`` (what "auto" stood for), ``history_`` (one record per epoch),
-    ``best_epoch_``.
+    ``best_epoch_``. ``output_weights_`` are uint16 (bfloat16) or uint8 (E4M3) where they have fewer
+    bits; with ``fan_in`` they are (f, L), and ``output_index_`` (f, L) says what they read.
 
     >>> import longtail as lt
     >>> model = lt.Network(hidden=8, epochs=3)
@@ -84,6 +92,7 @@ class Network(ProbabilityRanker):
     input_bias_: np.ndarray
     output_weights_: np.ndarray
     output_bias_: np.ndarray
+    output_index_: np.ndarray | None
     loss_: str
     history_: list[dict[str, Any]]
     best_epoch_: int
@@ -107,6 +116,10 @@ class Network(ProbabilityRanker):
         correction: str = "auto",
         device: str = "cpu",
         precision: str = "auto",
+        output_precision: str | None = None,
+        fan_in: int | None = None,
+        preset: str | None = None,
+        output_options: dict[str, Any] | None = None,
         checkpoint: str | None = None,
         normalize: bool = True,
         random_state: Any = 0,
@@ -128,6 +141,10 @@ class Network(ProbabilityRanker):
         self.correction = correction
         self.device = device
         self.precision = precision
+        self.output_precision = output_precision
+        self.fan_in = fan_in
+        self.preset = preset
+        self.output_options = output_options
         self.checkpoint = checkpoint
         self.normalize = normalize
         self.random_state = random_state
@@ -177,6 +194,31 @@ class Network(ProbabilityRanker):
         self.n_features_in_, self.n_labels_ = int(X.shape[1]), int(T.shape[1])
         return self
 
+    def plan(self, X: Any, Y: Any, *, memory_limit: int | None = None) -> Any:
+        """Return what training on ``X`` and ``Y`` would take on this machine: memory by part, the
+        time of an epoch from a few batches, and which output layers fit ``memory_limit`` bytes.
+        Nothing is learned. Print it.
+        """
+        X = as_features(X)
+        Y = as_labels(Y, n_rows=X.shape[0])
+        hidden = as_k(self.hidden, "hidden")
+        try:
+            from longtail.deep.perceptron import plan_perceptron
+            from longtail.deep.training.plan import Plan
+        except ModuleNotFoundError as error:
+            if error.name != "torch":
+                raise
+            raise MissingDependencyError("torch", "deep", "training a network") from error
+        plan = Plan.of(self, seed=as_seed(self.random_state))
+        return plan_perceptron(
+            X if sp.issparse(X) else sp.csr_matrix(X),
+            Y,
+            plan,
+            OutputPlan.of(self),
+            hidden=hidden,
+            memory_limit=memory_limit,
+        )
+
     def fine_tuned(self, X: Any, Y: Any, *, epochs: int = 1) -> Network:
         """Return a copy trained for some more epochs on ``X`` and ``Y``, at a tenth of the learning
         rate and without a validation split.
@@ -187,7 +229,7 @@ class Network(ProbabilityRanker):
         X = as_features(X, n_features=self.n_features_in_)
         Y = as_labels(Y, n_rows=X.shape[0], n_labels=self.n_labels_)
         out = Network(**self.get_params(deep=False))
-        start = (self.input_weights_, self.input_bias_, self.output_weights_, self.output_bias_)
+        start = (self.input_weights_, self.input_bias_, self._output_arrays())
         out._train(X, Y, self.loss_, start=start, epochs=as_k(epochs, "epochs"))
         out.n_features_in_, out.n_labels_ = self.n_features_in_, self.n_labels_
         return out
@@ -200,7 +242,7 @@ class Network(ProbabilityRanker):
         *,
         after_epoch: Hook | None = None,
         n_label_rows: int = 0,
-        start: tuple[np.ndarray, ...] | None = None,
+        start: tuple[np.ndarray, np.ndarray, OutputArrays] | None = None,
         epochs: int = 1,
     ) -> None:
         """Learn from canonical rows; from the arrays ``start`` on, where given."""
@@ -212,11 +254,19 @@ class Network(ProbabilityRanker):
             if error.name != "torch":
                 raise
             raise MissingDependencyError("torch", "deep", "training a network") from error
+        if self.precision == "bfloat16-weights":
+            raise ValueError("precision 'bfloat16-weights' is for encoders of texts")
+        outputs = OutputPlan.of(self)
+        if outputs.hidden is not None or outputs.auxiliary:
+            raise ValueError(
+                "hidden and auxiliary are for TextNetwork: a Network has its own hidden layer"
+            )
         n = n_instances(X.shape[0], n_label_rows)
         plan = Plan.of(self, seed=as_seed(self.random_state), n_label_rows=n_label_rows)
         if start is not None:
             rate = plan.learning_rate / 10
             plan = replace(plan, epochs=epochs, validation=0.0, checkpoint=None, learning_rate=rate)
+            outputs = outputs.gentler()
         propensity = None
         if self.missing_labels is not None:
             propensity = fitted_propensity(self.missing_labels, targets[:n])
@@ -226,9 +276,9 @@ class Network(ProbabilityRanker):
         look: Any = None
         if after_epoch is not None:
 
-            def look(epoch: int, seconds: float, arrays: tuple[np.ndarray, ...]) -> None:
+            def look(epoch: int, seconds: float, arrays: tuple[Any, ...]) -> None:
                 now = Network(**self.get_params(deep=False))
-                now._take(arrays, [], epoch, loss)
+                now._take_trained(arrays, [], epoch, loss)
                 now.n_features_in_, now.n_labels_ = X.shape[1], targets.shape[1]
                 after_epoch(epoch, seconds, now)
 
@@ -240,10 +290,21 @@ class Network(ProbabilityRanker):
             loss=loss,
             correction=self.correction,
             propensity=propensity,
+            outputs=outputs,
             start=start,
             after_epoch=look,
         )
-        self._take(arrays, outcome.history, outcome.best_epoch, loss)
+        self._take_trained(arrays, outcome.history, outcome.best_epoch, loss)
+
+    def _take_trained(
+        self,
+        arrays: tuple[Any, ...],
+        history: list[dict[str, Any]],
+        best_epoch: int,
+        loss: str,
+    ) -> None:
+        w1, b1, last = arrays
+        self._take((w1, b1, last.weights, last.bias), history, best_epoch, loss, last.index)
 
     def _take(
         self,
@@ -251,8 +312,10 @@ class Network(ProbabilityRanker):
         history: list[dict[str, Any]],
         best_epoch: int,
         loss: str,
+        index: np.ndarray | None = None,
     ) -> None:
         self.__dict__.pop("_packed_outputs", None)
+        self.output_index_ = index
         self.input_weights_, self.input_bias_, self.output_weights_, self.output_bias_ = arrays
         self.history_, self.best_epoch_, self.loss_ = history, best_epoch, loss
 
@@ -274,12 +337,20 @@ class Network(ProbabilityRanker):
         X = unit_rows(X, threads) if self.normalize else X
         return times_dense(X, self.input_weights_, threads, bias=self.input_bias_, relu=True)
 
-    def _outputs(self) -> PackedRows:
-        """Output weights in blocks of 16 labels, made on first use and not part of the state."""
+    def _output_arrays(self) -> OutputArrays:
+        return OutputArrays(
+            self.output_weights_,
+            self.output_bias_,
+            self.output_index_,
+            width=self.input_weights_.shape[1],
+        )
+
+    def _outputs(self) -> Any:
+        """What answers from the output weights, made on first use and not part of the state."""
         packed = self.__dict__.get("_packed_outputs")
         if packed is None:
-            packed = self.__dict__["_packed_outputs"] = PackedRows(self.output_weights_)
-        return packed  # type: ignore[no-any-return]
+            packed = self.__dict__["_packed_outputs"] = self._output_arrays().rows()
+        return packed
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_packed_outputs"}
@@ -297,10 +368,10 @@ class Network(ProbabilityRanker):
 
         def search(rows: slice, ids: np.ndarray, wanted: int) -> TopK:
             whole = len(ids) == self.n_labels_
-            outputs = self._outputs() if whole else PackedRows(self.output_weights_[ids])
+            outputs = self._outputs() if whole else self._output_arrays().rows(ids)
             bias = np.ascontiguousarray(self.output_bias_[ids])
             found = outputs.top(self._hidden(X[rows], threads), wanted, threads, bias)
-            return TopK._trusted(*found, None)
+            return TopK._trusted(found[0], found[1], None)
 
         return labels.best(k, search)
 
@@ -310,7 +381,8 @@ class Network(ProbabilityRanker):
         X = as_features(X, n_features=self.n_features_in_)
         threads = n_threads(self.n_jobs)
         bias = np.ascontiguousarray(self.output_bias_)
-        return self._outputs().products(self._hidden(X, threads), threads, bias)
+        out: np.ndarray = self._outputs().products(self._hidden(X, threads), threads, bias)
+        return out
 
     def _get_state(self) -> persist.State:
         state = super()._get_state()
@@ -318,9 +390,8 @@ class Network(ProbabilityRanker):
         state.arrays.update(
             input_weights=self.input_weights_,
             input_bias=self.input_bias_,
-            output_weights=self.output_weights_,
-            output_bias=self.output_bias_,
         )
+        self._output_arrays().put(state)
         state.meta.update(history=self.history_, best_epoch=self.best_epoch_)
         if self.loss_ != self._usual_loss():
             state.meta["loss"] = self.loss_
@@ -336,13 +407,10 @@ class Network(ProbabilityRanker):
         d, L = self.n_features_in_, self.n_labels_
         w1 = state.array("input_weights", np.float32, (d, None))
         h = w1.shape[1]
-        arrays = (
-            w1,
-            state.array("input_bias", np.float32, (h,)),
-            state.array("output_weights", np.float32, (L, h)),
-            state.array("output_bias", np.float32, (L,)),
-        )
+        last = OutputArrays.take(state, L, h)
+        arrays = (w1, state.array("input_bias", np.float32, (h,)), last.weights, last.bias)
         loss = str(state.meta.get("loss", self._usual_loss()))
         if loss not in LOSSES[1:] + ERRORS[1:]:
             raise ModelFormatError(f"a network has no loss {loss!r}")
-        self._take(arrays, list(state.meta.get("history", [])), state.count("best_epoch"), loss)
+        history, best = list(state.meta.get("history", [])), state.count("best_epoch")
+        self._take(arrays, history, best, loss, last.index)

@@ -9,7 +9,14 @@ from torch import nn
 
 from longtail.deep.adam import Adam, AdamArray
 
-__all__ = ["EncoderOptimiser", "LazyAdam", "TorchAdamW", "clip_gradients", "optimiser_of"]
+__all__ = [
+    "CompensatedAdamW",
+    "EncoderOptimiser",
+    "LazyAdam",
+    "TorchAdamW",
+    "clip_gradients",
+    "optimiser_of",
+]
 
 
 class EncoderOptimiser(Protocol):
@@ -25,10 +32,16 @@ class EncoderOptimiser(Protocol):
         """Take over what ``arrays`` returned after so many steps."""
 
 
-def optimiser_of(encoder: nn.Module, weight_decay: float) -> EncoderOptimiser:
-    """Return the optimiser that fits the gradients of an encoder."""
+def optimiser_of(
+    encoder: nn.Module, weight_decay: float, *, compensated: bool = False
+) -> EncoderOptimiser:
+    """Return the optimiser that fits the gradients of an encoder; ``compensated``: its weights are
+    kept in bfloat16.
+    """
     if getattr(encoder, "sparse_gradients", False):
         return LazyAdam(encoder, weight_decay)
+    if compensated:
+        return CompensatedAdamW(encoder, weight_decay)
     return TorchAdamW(encoder, weight_decay)
 
 
@@ -130,3 +143,62 @@ class TorchAdamW:
                 value = arrays[f"{name}.{key}"]
                 on = parameter.device if key != "step" or parameter.is_cuda else "cpu"
                 self.adam.state[parameter][key] = value.to(on)
+
+
+class CompensatedAdamW:
+    """AdamW on weights of bfloat16, which it turns those of the encoder into, without a copy of
+    them in float32.
+
+    What rounding loses of an update is kept in bfloat16 and added to the next one (Kahan), so that
+    updates below the last bit of a weight add up. Moments are float32: a second moment in bfloat16
+    would not move by a thousandth of itself. Vectors do not decay.
+    """
+
+    def __init__(self, encoder: nn.Module, weight_decay: float) -> None:
+        self.parameters = {n: p for n, p in encoder.named_parameters() if p.requires_grad}
+        for parameter in self.parameters.values():
+            parameter.data = parameter.data.to(torch.bfloat16)
+        self.first = {n: torch.zeros_like(p, dtype=torch.float32) for n, p in self._all()}
+        self.second = {n: torch.zeros_like(p, dtype=torch.float32) for n, p in self._all()}
+        self.lost = {n: torch.zeros_like(p) for n, p in self._all()}
+        self.weight_decay, self.steps = weight_decay, 0
+
+    def _all(self) -> list[tuple[str, torch.Tensor]]:
+        return [(name, parameter.data) for name, parameter in self.parameters.items()]
+
+    @torch.no_grad()
+    def step(self, rate: float) -> None:
+        self.steps += 1
+        adam = Adam(rate, self.weight_decay)
+        correction1 = 1 - adam.beta1**self.steps
+        correction2 = (1 - adam.beta2**self.steps) ** 0.5
+        for name, parameter in self.parameters.items():
+            if parameter.grad is None:
+                continue
+            gradient, weights = parameter.grad.float(), parameter.data.float()
+            first, second = self.first[name], self.second[name]
+            first.lerp_(gradient, 1 - adam.beta1)
+            second.mul_(adam.beta2).addcmul_(gradient, gradient, value=1 - adam.beta2)
+            owed = -(rate / correction1) * first / (second.sqrt() / correction2 + adam.epsilon)
+            if parameter.ndim > 1:
+                owed -= rate * self.weight_decay * weights
+            owed += self.lost[name].float()
+            parameter.data.copy_(weights + owed)
+            self.lost[name].copy_(owed - (parameter.data.float() - weights))
+            parameter.grad = None
+
+    def arrays(self) -> dict[str, torch.Tensor]:
+        out = {}
+        for name, values in self._all():
+            out[f"{name}.values"] = values.view(torch.int16)
+            out[f"{name}.lost"] = self.lost[name].view(torch.int16)
+            out[f"{name}.first"], out[f"{name}.second"] = self.first[name], self.second[name]
+        return out
+
+    def load(self, arrays: dict[str, torch.Tensor], steps: int) -> None:
+        for name, values in self._all():
+            values.view(torch.int16).copy_(arrays[f"{name}.values"])
+            self.lost[name].view(torch.int16).copy_(arrays[f"{name}.lost"])
+            self.first[name].copy_(arrays[f"{name}.first"])
+            self.second[name].copy_(arrays[f"{name}.second"])
+        self.steps = steps

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from longtail import persist
-from longtail._validation import as_features, as_k, as_seed
+from longtail._validation import as_k, as_seed
 from longtail.base import Ranker
 from longtail.calibrate.ranker import ProbabilityRanker
 from longtail.data.label_filter import LabelFilter
@@ -112,13 +112,16 @@ class Ensemble(ProbabilityRanker):
         each = self.__dict__.get("members_") or self.models
         return any(getattr(model, "reads_texts", False) for model in each)
 
+    @property
+    def reads_blocks(self) -> bool:  # type: ignore[override]
+        """Whether all members do."""
+        each = self.__dict__.get("members_") or self.models
+        return all(getattr(model, "reads_blocks", False) for model in each)
+
     def _rows(self, X: Any, *, fitted: bool = True) -> Any:
-        members = self.members_ if fitted else self.models
         if not self.reads_texts:
-            n_features = self.n_features_in_ if fitted else None
-            blocks = all(model.reads_blocks for model in members)
-            return as_features(X, n_features=n_features, blocks=blocks)
-        for model in members:
+            return super()._rows(X, fitted=fitted)
+        for model in self.members_ if fitted else self.models:
             if not getattr(model, "reads_texts", False):
                 raise TypeError(
                     f"either all members read texts or none: {type(model).__name__} takes features"

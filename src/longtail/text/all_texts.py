@@ -19,7 +19,7 @@ class AllTexts:
 
     def __init__(self, encoder: nn.Module, plan: Plan) -> None:
         self.encoder, self.device = encoder, torch.device(plan.device)
-        self.low = plan.precision == "bfloat16" and not encoder.sparse_gradients
+        self.low = plan.low and not encoder.sparse_gradients
 
     @torch.no_grad()
     def vectors(self, texts: TokenRows) -> torch.Tensor:

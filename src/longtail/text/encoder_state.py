@@ -43,6 +43,7 @@ class EncoderState:
         from safetensors.torch import save
 
         tensors = {n: t.detach().cpu().contiguous() for n, t in module.state_dict().items()}
+        tensors = {n: t.float() if t.is_floating_point() else t for n, t in tensors.items()}
         raw = np.frombuffer(save(tensors), np.uint8)
         return cls(module.kind, module.config(), module.width, raw)
 

@@ -10,11 +10,13 @@ import numpy as np
 from longtail import persist
 from longtail._native import n_threads
 from longtail._validation import as_k, as_labels, as_seed, n_instances
-from longtail.codes.products import PackedRows
 from longtail.data.label_filter import LabelFilter
 from longtail.data.tokens import Tokens
 from longtail.data.topk import TopK
+from longtail.deep.answers import OutputArrays
 from longtail.deep.network import ERRORS, LOSSES, Network, one_label_each
+from longtail.deep.output_plan import OutputPlan, preset_of
+from longtail.deep.training.plan import Plan
 from longtail.exceptions import MissingDependencyError, ModelFormatError
 from longtail.linear.missing_labels import fitted_propensity, put_parameter, take_parameter
 from longtail.text.new_outputs import new_outputs
@@ -83,7 +85,12 @@ class TextNetwork(TextRanker):
     micro_batch : rows that pass through the encoder at a time; None for the whole batch, or as many
         as the memory of a GPU holds
     device : "auto" (cuda, then mps, then cpu), "cpu", "cuda", "cuda:1", …
-    precision : "auto" (bfloat16 on a GPU), "float32", "bfloat16"
+    precision : "auto" (bfloat16 on a GPU), "float32", "bfloat16": of the encoder's products; on a
+        GPU "bfloat16-weights" also keeps its weights in bfloat16 while they are trained, with what
+        rounding loses of them
+    output_precision, fan_in, preset, output_options : what the output layer is, as in ``Network``:
+        weights of 32, 16 or 8 bits without another copy, or ``fan_in`` of them per label. A preset
+        also says what epochs, rates and dropout of None stand for
     runtime : what encodes texts of a fitted model: "torch", "onnx" (ONNX Runtime, no torch), or
         "auto"
     onnx : whether a saved model has its encoder as an ONNX file too, so that it answers without
@@ -91,8 +98,10 @@ class TextNetwork(TextRanker):
         little), or None: where the extra ``onnx`` is installed
     random_state, n_jobs : on a CPU, the same seed and number of threads give the same bits
 
-    After ``fit``: ``output_weights_`` (L, e), ``output_bias_`` (L,), ``encoder_``, ``tokenizer_``,
-    ``n_truncated_``, ``loss_``, ``history_``, ``best_epoch_``.
+    After ``fit``: ``output_weights_`` (L, e), ``output_bias_`` (L,), ``output_index_`` (or None) of
+    ``fan_in``, ``hidden_`` (weights and bias of the layer that ``output_options`` may put in front
+    of it, or None), ``encoder_``, ``tokenizer_``, ``n_truncated_``, ``loss_``, ``history_``,
+    ``best_epoch_``.
 
     >>> import longtail as lt
     >>> model = lt.TextNetwork(encoder="average", epochs=3)
@@ -104,6 +113,8 @@ class TextNetwork(TextRanker):
 
     output_weights_: np.ndarray
     output_bias_: np.ndarray
+    output_index_: np.ndarray | None
+    hidden_: tuple[np.ndarray, np.ndarray] | None
     loss_: str
     history_: list[dict[str, Any]]
     best_epoch_: int
@@ -134,6 +145,10 @@ class TextNetwork(TextRanker):
         micro_batch: int | None = None,
         device: str = "auto",
         precision: str = "auto",
+        output_precision: str | None = None,
+        fan_in: int | None = None,
+        preset: str | None = None,
+        output_options: dict[str, Any] | None = None,
         runtime: str = "auto",
         onnx: bool | str | None = None,
         random_state: Any = 0,
@@ -162,6 +177,10 @@ class TextNetwork(TextRanker):
         self.micro_batch = micro_batch
         self.device = device
         self.precision = precision
+        self.output_precision = output_precision
+        self.fan_in = fan_in
+        self.preset = preset
+        self.output_options = output_options
         self.runtime = runtime
         self.onnx = onnx
         self.random_state = random_state
@@ -214,6 +233,34 @@ class TextNetwork(TextRanker):
         self._set_sizes(tokens, T)
         return self
 
+    def plan(self, X: Any, Y: Any, *, memory_limit: int | None = None) -> Any:
+        """Return what training on texts ``X`` and labels ``Y`` would take on this machine: memory
+        by part, the time of an epoch from a few batches, and which output layers fit
+        ``memory_limit`` bytes. Nothing is learned. Print it.
+        """
+        tokens = self._rows(X, fitted=False)
+        Y = as_labels(Y, n_rows=len(tokens))
+        tokenizer = tokens.source or self._first_tokenizer([])
+        try:
+            from longtail.text.training import plan_text_network
+        except ModuleNotFoundError as error:
+            if error.name != "torch":
+                raise
+            raise MissingDependencyError("torch", "text", "training a text model") from error
+        return plan_text_network(
+            self,
+            tokens,
+            Y,
+            self._training_plan(),
+            OutputPlan.of(self),
+            tokenizer.size,
+            memory_limit,
+        )
+
+    def _training_plan(self, **settings: Any) -> Plan:
+        params = {name: self._setting(name) for name in DEFAULTS["transformer"]}
+        return Plan.of(self, **params, **settings, seed=as_seed(self.random_state))
+
     def fine_tuned(self, X: Any, Y: Any, *, epochs: int = 1) -> TextNetwork:
         """Return a copy trained for some more epochs on ``X`` and ``Y``, at a tenth of the learning
         rates and without a validation split.
@@ -233,7 +280,8 @@ class TextNetwork(TextRanker):
         """A parameter, or what None stands for."""
         value = getattr(self, name)
         kind = str(self.encoder) if self.encoder in FRUGAL else "transformer"
-        return DEFAULTS[kind][name] if value is None else value
+        defaults = {**DEFAULTS[kind], **preset_of(self).defaults}
+        return defaults[name] if value is None else value
 
     def _train(
         self,
@@ -248,18 +296,16 @@ class TextNetwork(TextRanker):
     ) -> None:
         """Learn from canonical rows; from a fitted model ``start`` on, where given."""
         try:
-            from longtail.deep.training.plan import Plan
             from longtail.text.training import train_text_network
         except ModuleNotFoundError as error:
             if error.name != "torch":
                 raise
             raise MissingDependencyError("torch", "text", "training a text model") from error
-        settings = {name: self._setting(name) for name in DEFAULTS["transformer"]}
-        settings |= {"checkpoint": checkpoint, "n_label_rows": n_label_rows}
         n = n_instances(len(tokens), n_label_rows)
-        plan = Plan.of(self, **settings, seed=as_seed(self.random_state))
+        plan = self._training_plan(checkpoint=checkpoint, n_label_rows=n_label_rows)
+        outputs = OutputPlan.of(self)
         if start is not None:
-            plan = plan.gentler(epochs)
+            plan, outputs = plan.gentler(epochs), outputs.gentler()
         propensity = None
         if self.missing_labels is not None:
             propensity = fitted_propensity(self.missing_labels, targets[:n])
@@ -273,43 +319,57 @@ class TextNetwork(TextRanker):
             plan,
             loss=loss,
             propensity=propensity,
+            outputs=outputs,
             n_tokens=tokenizer.size,
             start=start,
         )
         self._take_encoder(trained.encoder, tokenizer, tokens)
-        self._take(trained.weights, trained.bias)
+        self._take_outputs(trained.outputs)
         self.history_, self.best_epoch_ = trained.outcome.history, trained.outcome.best_epoch
         self.loss_ = loss
 
     def _take(self, weights: np.ndarray, bias: np.ndarray) -> None:
-        self.__dict__.pop("_packed", None)
-        self.output_weights_, self.output_bias_ = weights, bias
+        self._take_outputs(OutputArrays(weights, bias))
 
-    def _outputs(self) -> PackedRows:
-        """Output weights in blocks of 16 labels, made on first use and not part of the state."""
+    def _take_outputs(self, outputs: OutputArrays) -> None:
+        self.__dict__.pop("_packed", None)
+        self.output_weights_, self.output_bias_ = outputs.weights, outputs.bias
+        self.output_index_, self.hidden_ = outputs.index, outputs.hidden
+
+    def _output_arrays(self) -> OutputArrays:
+        width = self.encoder_.width
+        arrays = self.output_weights_, self.output_bias_, self.output_index_, self.hidden_
+        return OutputArrays(*arrays, width)
+
+    def _outputs(self) -> Any:
+        """What answers from the output weights, made on first use and not part of the state."""
         packed = self.__dict__.get("_packed")
         if packed is None:
-            packed = self.__dict__["_packed"] = PackedRows(self.output_weights_)
-        return packed  # type: ignore[no-any-return]
+            packed = self.__dict__["_packed"] = self._output_arrays().rows()
+        return packed
+
+    def _read(self, vectors: np.ndarray) -> np.ndarray:
+        """Return the vectors as the output weights read them."""
+        return self._output_arrays().active(vectors, n_threads(self.n_jobs))
 
     def _predict_topk(self, X: Any, k: int) -> TopK:
         return self._top(self._vectors(X), k)
 
     def _top(self, vectors: np.ndarray, k: int) -> TopK:
         bias = np.ascontiguousarray(self.output_bias_)
-        found = self._outputs().top(vectors, k, n_threads(self.n_jobs), bias)
-        return TopK._trusted(*found, self.n_labels_)
+        found = self._outputs().top(self._read(vectors), k, n_threads(self.n_jobs), bias)
+        return TopK._trusted(found[0], found[1], self.n_labels_)
 
     def _predict_allowed(self, X: Any, k: int, labels: LabelFilter) -> TopK:
         """Look at the output weights of the allowed labels alone; texts are encoded once."""
-        threads, vectors = n_threads(self.n_jobs), self._vectors(X)
+        threads, vectors = n_threads(self.n_jobs), self._read(self._vectors(X))
 
         def search(rows: slice, ids: np.ndarray, wanted: int) -> TopK:
             whole = len(ids) == self.n_labels_
-            outputs = self._outputs() if whole else PackedRows(self.output_weights_[ids])
+            outputs = self._outputs() if whole else self._output_arrays().rows(ids)
             bias = np.ascontiguousarray(self.output_bias_[ids])
             found = outputs.top(np.ascontiguousarray(vectors[rows]), wanted, threads, bias)
-            return TopK._trusted(*found, None)
+            return TopK._trusted(found[0], found[1], None)
 
         return labels.best(k, search)
 
@@ -317,7 +377,9 @@ class TextNetwork(TextRanker):
         """Return all outputs, (n, L) float32. For few outputs or few rows."""
         self._check_fitted()
         bias = np.ascontiguousarray(self.output_bias_)
-        return self._outputs().products(self.embed(X), n_threads(self.n_jobs), bias)
+        return self._outputs().products(  # type: ignore[no-any-return]
+            self._read(self.embed(X)), n_threads(self.n_jobs), bias
+        )
 
     @property
     def link_(self) -> str:
@@ -336,8 +398,9 @@ class TextNetwork(TextRanker):
         """Add labels to a fitted model; their ids follow those it has.
 
         The encoder and the outputs of the old labels stay as they are; an output for each new label
-        is fitted to the vectors of the texts (``longtail.text.new_outputs``). ``fine_tuned`` then
-        trains everything further.
+        is fitted to the vectors of the texts (``longtail.text.new_outputs``), and rounded or cut to
+        the largest weights where those of the others are. ``fine_tuned`` then trains everything
+        further.
 
         Parameters
         ----------
@@ -349,10 +412,7 @@ class TextNetwork(TextRanker):
         self._check_fitted()
         weights, bias, vocabulary = new_outputs(self, X, Y, Y_old, negatives, names)
         if len(bias):
-            self._take(
-                np.concatenate([self.output_weights_, weights]),
-                np.concatenate([self.output_bias_, bias]),
-            )
+            self._take_outputs(self._output_arrays().joined(weights, bias))
             self.n_labels_ += len(bias)
             self.label_names_ = vocabulary
         return self
@@ -360,18 +420,14 @@ class TextNetwork(TextRanker):
     def _get_state(self) -> persist.State:
         state = super()._get_state()
         put_parameter(state)
-        state.arrays.update(output_weights=self.output_weights_, output_bias=self.output_bias_)
+        self._output_arrays().put(state)
         state.meta.update(history=self.history_, best_epoch=self.best_epoch_, loss=self.loss_)
         return state
 
     def _set_state(self, state: persist.State) -> None:
         super()._set_state(state)
         self.missing_labels = take_parameter(state)
-        shape = (self.n_labels_, self.encoder_.width)
-        self._take(
-            state.array("output_weights", np.float32, shape),
-            state.array("output_bias", np.float32, shape[:1]),
-        )
+        self._take_outputs(OutputArrays.take(state, self.n_labels_, self.encoder_.width))
         self.history_ = list(state.meta.get("history", []))
         self.best_epoch_ = state.count("best_epoch")
         self.loss_ = str(state.meta.get("loss"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,30 +12,35 @@ import torch
 from torch import nn
 
 from longtail.data.tokens import Tokens
+from longtail.deep.answers import OutputArrays
 from longtail.deep.batches.feed import RowFeed
 from longtail.deep.batches.token_rows import TokenRows
 from longtail.deep.encoders.average import Average
 from longtail.deep.encoders.convolution import Convolution
 from longtail.deep.encoders.transformer import Transformer
 from longtail.deep.objectives import ErrorLength, SquaredError, named
-from longtail.deep.outputs import Full
+from longtail.deep.output_plan import OutputPlan
+from longtail.deep.outputs.chosen import chosen_layer, drawn_outputs, output_arrays
+from longtail.deep.perceptron import label_counts
 from longtail.deep.training.checkpoint import open_checkpoint
+from longtail.deep.training.cost import Cost
+from longtail.deep.training.output_cost import output_cost, timed
 from longtail.deep.training.plan import Plan
 from longtail.deep.training.trainer import Outcome, Trainer, own_randomness, require_device
 from longtail.deep.training.validation import LabelValidation, TargetValidation
 from longtail.propensity import JainPropensity
+from longtail.text.label_clusters import with_clusters
 from longtail.text.pretrained import fetched
 
-__all__ = ["Trained", "first_encoder", "torch_threads", "train_text_network"]
+__all__ = ["Trained", "first_encoder", "plan_text_network", "torch_threads", "train_text_network"]
 
 
 @dataclass
 class Trained:
-    """A trained encoder (a torch module), output weights (L, e) and bias (L,), and how it went."""
+    """A trained encoder (a torch module), the arrays of the output layer, and how it went."""
 
     encoder: nn.Module
-    weights: np.ndarray
-    bias: np.ndarray
+    outputs: OutputArrays
     outcome: Outcome
 
 
@@ -47,16 +52,26 @@ def train_text_network(
     *,
     loss: str,
     propensity: np.ndarray | None,
+    outputs: OutputPlan,
     n_tokens: int,
     start: Any = None,
 ) -> Trained:
     """Train on ``tokens`` and ``targets``: CSR labels, or a dense matrix for a regression.
 
-    ``model`` has the parameters of the encoder; ``start`` is a fitted model to go on from.
+    ``model`` has the parameters of the encoder, ``outputs`` those of the output layer; ``start`` is
+    a fitted model to go on from.
     """
     require_device(plan.device)
     device = torch.device(plan.device)
-    objective = named(loss, correction=model.correction, propensity=propensity, seed=plan.seed)
+    objective = named(
+        loss,
+        reduction=outputs.reduction,
+        correction=model.correction,
+        propensity=propensity,
+        seed=plan.seed,
+    )
+    if outputs.learning_rate is not None:
+        plan = replace(plan, output_learning_rate=outputs.learning_rate)
     valid, rows = plan.split(len(tokens))
     with own_randomness(device):
         torch.manual_seed(plan.seed % 2**63)
@@ -66,17 +81,16 @@ def train_text_network(
         encoder = encoder.to(device)
     if start is None:
         rng = np.random.default_rng([plan.seed, 3])
-        shape = (targets.shape[1], encoder.width)
-        weights = rng.standard_normal(shape, np.float32) * np.float32(0.02)
         bias = objective.start_bias(targets[rows])
+        first = drawn_outputs(outputs, rng, targets.shape[1], encoder.width, bias, 0.02)
     else:
-        weights, bias = start.output_weights_, start.output_bias_
-    output = Full(
-        torch.tensor(weights).to(device),
-        torch.tensor(bias).to(device),
-        weight_decay=plan.weight_decay,
-        low_precision=plan.precision == "bfloat16",
+        first = start._output_arrays()
+    steps = -(-len(rows) // plan.batch_size)
+    output = chosen_layer(
+        outputs, plan, first, total_steps=plan.epochs * steps, counts=label_counts(targets)
     )
+    if outputs.auxiliary:
+        output = with_clusters(output, outputs, plan, tokens[rows], targets[rows], steps)
     inputs = TokenRows(tokens, device, getattr(encoder, "max_length", None))
     whole = objective.rows(targets, device, 0)
     validate: Any = None
@@ -110,13 +124,51 @@ def train_text_network(
             pooling=model.pooling,
             frozen=model.frozen_layers,
             threads=plan.threads,
+            **({} if outputs == OutputPlan() else {"outputs": asdict(outputs)}),
         ),
         title=type(model).__name__,
     )
     with torch_threads(plan):
         outcome = trainer.run()
-    trained = [array.detach().cpu().numpy().copy() for array in output.trained().values()]
-    return Trained(encoder.eval(), trained[0], trained[1], outcome)
+    return Trained(encoder.eval(), output_arrays(getattr(output, "main", output)), outcome)
+
+
+def plan_text_network(
+    model: Any,
+    tokens: Tokens,
+    Y: Any,
+    plan: Plan,
+    outputs: OutputPlan,
+    n_tokens: int,
+    memory_limit: int | None,
+) -> Cost:
+    """Return what training on these texts and labels would take."""
+    require_device(plan.device)
+    device = torch.device(plan.device)
+    with own_randomness(device), torch_threads(plan):
+        encoder = first_encoder(model, n_tokens).to(device).train()
+        inputs = TokenRows(tokens, device, getattr(encoder, "max_length", None))
+        batch = inputs.take(torch.arange(min(len(tokens), plan.batch_size), device=device))
+        trained = any(p.requires_grad for p in encoder.parameters())
+
+        def step() -> None:
+            with torch.autocast(device.type, torch.bfloat16, enabled=plan.low):
+                vectors = encoder(batch).float()
+            if trained:
+                vectors.sum().backward()
+                encoder.zero_grad(set_to_none=True)
+
+        seconds = timed(step, plan.device)
+        return output_cost(
+            outputs,
+            plan,
+            n_rows=len(tokens),
+            n_labels=Y.shape[1],
+            width=encoder.width,
+            encoder=sum(p.numel() * (16 if p.requires_grad else 4) for p in encoder.parameters()),
+            encoder_seconds=seconds,
+            memory_limit=memory_limit,
+        )
 
 
 @contextmanager

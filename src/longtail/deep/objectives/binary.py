@@ -11,7 +11,7 @@ import torch
 from longtail.deep.batches.targets import LabelBatch, LabelRows
 from longtail.deep.fused import logit_gradient
 from longtail.deep.objectives.bases import BASES, sigmoid
-from longtail.deep.objectives.objective import Bound, Entries, Objective
+from longtail.deep.objectives.objective import Bound, Entries, Objective, Pointwise
 from longtail.deep.objectives.weighting import weighted
 
 __all__ = ["Binary"]
@@ -72,7 +72,8 @@ class Binary(Objective):
 class _BinaryBatch(Bound):
     def __init__(self, objective: Binary, labels: LabelBatch, bounds: list[int]) -> None:
         self.entries = Entries(labels, bounds)
-        self.base, self.logistic = BASES[objective.base], objective.base == "logistic"
+        self.name, self.base = objective.base, BASES[objective.base]
+        self.logistic = objective.base == "logistic"
         self.divisor = objective.divisor(len(labels), bounds[-1])
         self.row_weight = None if labels.row_weight is None else labels.row_weight[:, None]
 
@@ -89,12 +90,30 @@ class _BinaryBatch(Bound):
         if plain:
             g[rows, columns] = g[rows, columns] - positive
         else:
-            at, other = z[rows, columns], 1 - positive if negative is None else negative
+            at = z[rows, columns]
             if self.row_weight is not None:
                 g = g * self.row_weight
-            g[rows, columns] = positive * self.base.slope_one(at) + other * self.base.slope_zero(at)
+            g[rows, columns] = self._observed(at, positive, negative)
         g /= self.divisor
         return g
+
+    def _observed(
+        self, z: torch.Tensor, positive: torch.Tensor, negative: torch.Tensor | None
+    ) -> torch.Tensor:
+        """Return the gradient of observed labels by their scores, not yet divided."""
+        other = 1 - positive if negative is None else negative
+        return positive * self.base.slope_one(z) + other * self.base.slope_zero(z)
+
+    def pointwise(self) -> Pointwise:
+        entries = self.entries
+        return Pointwise(
+            self.name,
+            1 / self.divisor,
+            None if self.row_weight is None else self.row_weight[:, 0],
+            entries.rows,
+            entries.columns,
+            lambda z: self._observed(z, entries.positive, entries.negative) / self.divisor,
+        )
 
     def value(self, z: torch.Tensor, part: slice) -> torch.Tensor:
         rows, columns, positive, negative = self.entries.of(part)

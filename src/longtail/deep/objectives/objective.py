@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar
@@ -13,18 +13,19 @@ import torch
 
 from longtail.deep.batches.targets import DenseRows, LabelBatch, LabelRows
 
-__all__ = ["REDUCTIONS", "Bound", "Entries", "Objective"]
+__all__ = ["REDUCTIONS", "Bound", "Entries", "Objective", "Pointwise"]
 
 REDUCTIONS = ("rows", "sum", "mean")
 
 
 @dataclass(frozen=True)
 class Objective(ABC):
-    """A loss with the weights of its entries. ``link`` tells what a score means: "sigmoid" and
-    "softmax" make it a probability, "hinge" and "identity" do not.
+    """A loss with the weights of its entries, times ``scale``. ``link`` tells what a score means:
+    "sigmoid" and "softmax" make it a probability, "hinge" and "identity" do not.
     """
 
     reduction: str = "rows"
+    scale: float = 1.0
     link: ClassVar[str]
 
     def __post_init__(self) -> None:
@@ -66,9 +67,26 @@ class Objective(ABC):
         """
         raise TypeError(f"{type(self).__name__} cannot learn from a pool of labels")
 
-    def divisor(self, rows: int, labels: int) -> int:
+    def divisor(self, rows: int, labels: int) -> float:
         """Return what the sum over rows and labels is divided by."""
-        return {"rows": rows, "sum": 1, "mean": rows * labels}[self.reduction]
+        return {"rows": rows, "sum": 1, "mean": rows * labels}[self.reduction] / self.scale
+
+
+@dataclass(frozen=True)
+class Pointwise:
+    """A gradient by scores that is one formula, but for the observed labels: what a kernel needs.
+
+    ``kind``: a binary loss, whose slope for an absent label it is, or "softmax", ``e^(z - n)``;
+    times ``scale``. ``per_row`` (b,): the weight of absent labels, or n of a softmax; None for 1.
+    ``rows`` and ``columns`` (m,): the observed labels; ``at(z)``: their gradient, (m,), by scores.
+    """
+
+    kind: str
+    scale: float
+    per_row: torch.Tensor | None
+    rows: torch.Tensor
+    columns: torch.Tensor
+    at: Callable[[torch.Tensor], torch.Tensor]
 
 
 class Bound(ABC):
@@ -89,6 +107,10 @@ class Bound(ABC):
     @abstractmethod
     def gradient(self, products: torch.Tensor, bias: torch.Tensor, part: slice) -> torch.Tensor:
         """Return the gradient by the scores ``products + bias`` of a chunk, (b, w)."""
+
+    def pointwise(self) -> Pointwise | None:
+        """Return the gradient as a formula, or None where it is not one."""
+        return None
 
     @abstractmethod
     def value(self, z: torch.Tensor, part: slice) -> torch.Tensor:

@@ -40,7 +40,7 @@ class ErrorLength(SquaredError):
 
 
 class _ErrorBatch(Bound):
-    def __init__(self, targets: torch.Tensor, divisor: int) -> None:
+    def __init__(self, targets: torch.Tensor, divisor: float) -> None:
         self.targets, self.divisor = targets, divisor
 
     def gradient(self, products: torch.Tensor, bias: torch.Tensor, part: slice) -> torch.Tensor:

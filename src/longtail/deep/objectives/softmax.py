@@ -11,7 +11,7 @@ import torch
 
 from longtail.deep.batches.targets import LabelBatch, LabelRows
 from longtail.deep.fused import logit_gradient
-from longtail.deep.objectives.objective import Bound, Entries, Objective
+from longtail.deep.objectives.objective import Bound, Entries, Objective, Pointwise
 from longtail.deep.objectives.weighting import weighted
 
 __all__ = ["Softmax"]
@@ -96,6 +96,14 @@ class _SoftmaxBatch(Bound):
         g[rows, columns] = g[rows, columns] - weights
         g /= self.divisor
         return g
+
+    def pointwise(self) -> Pointwise:
+        entries, normaliser = self.entries, self.normaliser[:, 0]
+
+        def at(z: torch.Tensor) -> torch.Tensor:
+            return (torch.exp(z - normaliser[entries.rows]) - entries.positive) / self.divisor
+
+        return Pointwise("softmax", 1 / self.divisor, normaliser, entries.rows, entries.columns, at)
 
     def value(self, z: torch.Tensor, part: slice) -> torch.Tensor:
         rows, columns, weights, _ = self.entries.of(part)

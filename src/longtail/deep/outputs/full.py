@@ -13,13 +13,13 @@ import torch
 from longtail.deep.adam import Adam
 from longtail.deep.objectives.objective import Objective
 from longtail.deep.outputs.chunks import chunk_edges
-from longtail.deep.outputs.layer import Layer
+from longtail.deep.outputs.layer import AdamLayer
 from longtail.deep.workers import in_order
 
 __all__ = ["Full"]
 
 
-class Full(Layer):
+class Full(AdamLayer):
     """All labels, with a bias.
 
     ``low_precision`` multiplies in bfloat16; sums, weights and moments stay float32.

@@ -192,6 +192,10 @@ class Heads:
         out = {name: p.data for name, p in self.modules.named_parameters()}
         return out if self.table is None else {**out, "table": self.table.values}
 
+    def finite(self) -> bool:
+        """Return whether everything that was learned is a finite number."""
+        return all(bool(torch.isfinite(array).all()) for array in self.trained().values())
+
     def arrays(self) -> dict[str, torch.Tensor]:
         """Return weights and moments by name, for a checkpoint."""
         out = {f"heads.{name}": array for name, array in self.optimiser.arrays().items()}

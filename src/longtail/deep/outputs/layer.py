@@ -1,4 +1,6 @@
-"""``Layer``: what output layers share: weights of all labels, answers, state."""
+"""``Layer``: what a trainer asks of an output layer, with answers in chunks of labels;
+``AdamLayer``: what layers trained by Adam share.
+"""
 
 from __future__ import annotations
 
@@ -13,37 +15,49 @@ from longtail.deep.objectives.objective import Objective
 from longtail.deep.outputs.chunks import Best, chunk_edges
 from longtail.deep.workers import in_order
 
-__all__ = ["Layer"]
+__all__ = ["AdamLayer", "Layer"]
 
 _MERGED = 16  # chunks whose candidates are merged together
 
 
 class Layer(ABC):
-    """``z = W h + b``: ``weights`` (L, e) and ``bias`` (L,) or None, trained by Adam.
+    """Scores of ``n_labels`` labels on a ``device``, and how they are learned.
 
-    ``pool``: threads for the chunks, on a CPU.
+    ``steps`` counts those taken; ``pool``: threads for the chunks, on a CPU.
     """
 
-    def __init__(
-        self,
-        weights: torch.Tensor,
-        bias: torch.Tensor | None,
-        *,
-        weight_decay: float = 0.0,
-        pool: Executor | None = None,
-    ) -> None:
-        self.weights = AdamArray.starting(weights)
-        self.bias = None if bias is None else AdamArray.starting(bias)
-        self.weight_decay, self.pool = weight_decay, pool
-        self.steps = 0
+    steps: int = 0
+    pool: Executor | None = None
 
     @property
+    @abstractmethod
     def n_labels(self) -> int:
-        return len(self.weights.values)
+        """Return the number of labels."""
 
     @property
+    @abstractmethod
     def device(self) -> torch.device:
-        return self.weights.values.device
+        """Return where the weights are."""
+
+    @abstractmethod
+    def scores(self, h: torch.Tensor, part: slice) -> torch.Tensor:
+        """Return the scores of a chunk of labels, (b, w) float32."""
+
+    @abstractmethod
+    def trained(self) -> dict[str, torch.Tensor]:
+        """Return what was learned, by name: what remains of the layer after training."""
+
+    def finite(self) -> bool:
+        """Return whether everything that was learned is a finite number."""
+        return all(bool(torch.isfinite(array).all()) for array in self.trained().values())
+
+    @abstractmethod
+    def arrays(self) -> dict[str, torch.Tensor]:
+        """Return weights and the optimiser's state by name, for a checkpoint."""
+
+    @abstractmethod
+    def load(self, arrays: dict[str, torch.Tensor], steps: int) -> None:
+        """Take over what ``arrays`` returned after so many steps."""
 
     @abstractmethod
     def step(
@@ -79,8 +93,32 @@ class Layer(ABC):
             total += part
         return total
 
+
+class AdamLayer(Layer):
+    """``z = W h + b``: ``weights`` (L, e) and ``bias`` (L,) or None, trained by Adam."""
+
+    def __init__(
+        self,
+        weights: torch.Tensor,
+        bias: torch.Tensor | None,
+        *,
+        weight_decay: float = 0.0,
+        pool: Executor | None = None,
+    ) -> None:
+        self.weights = AdamArray.starting(weights)
+        self.bias = None if bias is None else AdamArray.starting(bias)
+        self.weight_decay, self.pool = weight_decay, pool
+        self.steps = 0
+
+    @property
+    def n_labels(self) -> int:
+        return len(self.weights.values)
+
+    @property
+    def device(self) -> torch.device:
+        return self.weights.values.device
+
     def scores(self, h: torch.Tensor, part: slice) -> torch.Tensor:
-        """Return the scores of a chunk of labels, (b, w) float32."""
         z = (h @ self.weights.values[part].to(h.dtype).T).float()
         return z if self.bias is None else z + self.bias.values[part]
 
@@ -88,11 +126,9 @@ class Layer(ABC):
         return {"weights": self.weights} | ({} if self.bias is None else {"bias": self.bias})
 
     def trained(self) -> dict[str, torch.Tensor]:
-        """Return what was learned, by name: what remains of the layer after training."""
         return {name: part.values for name, part in self._parts().items()}
 
     def arrays(self) -> dict[str, torch.Tensor]:
-        """Return weights and moments by name, for a checkpoint."""
         return {
             f"{name}_{key}": array
             for name, part in self._parts().items()
@@ -100,7 +136,6 @@ class Layer(ABC):
         }
 
     def load(self, arrays: dict[str, torch.Tensor], steps: int) -> None:
-        """Take over what ``arrays`` returned after so many steps."""
         for name, part in self._parts().items():
             own = {k: a for k, a in arrays.items() if k.startswith(f"{name}_")}
             part.load({key.removeprefix(f"{name}_"): array for key, array in own.items()})

@@ -13,12 +13,12 @@ import torch
 from longtail.deep.adam import Adam
 from longtail.deep.batches.pairs import PoolTargets
 from longtail.deep.objectives.objective import Objective
-from longtail.deep.outputs.layer import Layer
+from longtail.deep.outputs.layer import AdamLayer
 
 __all__ = ["Pool"]
 
 
-class Pool(Layer):
+class Pool(AdamLayer):
     """Some labels, with or without a bias."""
 
     def pool_scores(self, h: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:

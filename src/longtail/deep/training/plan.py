@@ -16,7 +16,7 @@ from longtail._validation import as_k, n_instances
 from longtail.deep.training.pruning_schedule import SCHEDULES
 from longtail.deep.training.schedule import DECAYS
 
-__all__ = ["METRICS", "Plan"]
+__all__ = ["METRICS", "Plan", "resolved_device"]
 
 METRICS = ("precision", "recall", "ndcg", "psp")
 
@@ -33,7 +33,7 @@ class Plan:
     seed: int
     threads: int
     device: str  # "cpu", "cuda", "cuda:1", "mps"
-    precision: str  # "float32" or, on a GPU, "bfloat16"
+    precision: str  # "float32" or, on a GPU, "bfloat16" (products) or "bfloat16-weights"
     output_learning_rate: float | None = None  # None: as the encoder's
     weight_decay: float = 0.0
     decay: str = "linear"
@@ -61,6 +61,11 @@ class Plan:
         params["checkpoint"] = None if path is None else os.fspath(path)
         names = {field.name for field in fields(cls)}
         return cls(**{name: value for name, value in params.items() if name in names})
+
+    @property
+    def low(self) -> bool:
+        """Whether products are those of bfloat16 numbers."""
+        return self.precision != "float32"
 
     def split(self, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the rows to validate on, in random order, and those to learn from, ascending."""
@@ -141,9 +146,11 @@ def _precision(name: Any, device: str) -> str:
     on_gpu = device.startswith("cuda")
     if name == "auto":
         return "bfloat16" if on_gpu else "float32"
-    if name not in ("float32", "bfloat16") or (name == "bfloat16" and not on_gpu):
+    if name not in ("float32", "bfloat16", "bfloat16-weights") or (
+        name != "float32" and not on_gpu
+    ):
         raise ValueError(
-            "precision must be 'auto', 'float32' or, on a GPU, 'bfloat16', "
+            "precision must be 'auto', 'float32' or, on a GPU, 'bfloat16' or 'bfloat16-weights', "
             f"got {name!r} on {device}"
         )
     return str(name)

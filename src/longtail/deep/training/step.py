@@ -32,7 +32,7 @@ class Step:
     def __init__(self, encoder: nn.Module, output: Layer, objective: Objective, plan: Plan) -> None:
         self.encoder, self.output, self.objective, self.plan = encoder, output, objective, plan
         self.device = torch.device(plan.device)
-        self.low = plan.precision == "bfloat16"
+        self.low = plan.low
         self.pieces = 1
         self.draws = torch.Generator(self.device)
 

@@ -94,7 +94,9 @@ class Trainer:
         total = len(self.feed) * plan.epochs
         self.schedule = Schedule(plan.decay, total, plan.warmup_of(total))
         if self.optimiser is None:
-            self.optimiser = optimiser_of(self.encoder, plan.weight_decay)
+            self.optimiser = optimiser_of(
+                self.encoder, plan.weight_decay, compensated=plan.precision == "bfloat16-weights"
+            )
         self.step = Step(self.encoder, self.output, self.objective, plan)
 
     def run(self) -> Outcome:
@@ -163,8 +165,8 @@ class Trainer:
         return self.validate(self.step.encode, self.output)
 
     def _check_finite(self) -> None:
-        trained = [*self.output.trained().values(), *(p.data for p in self.encoder.parameters())]
-        if not all(bool(torch.isfinite(array).all()) for array in trained):
+        encoder = all(bool(torch.isfinite(p.data).all()) for p in self.encoder.parameters())
+        if not encoder or not self.output.finite():
             raise ValueError("training diverged: lower learning_rate")
 
     def _keep_best(self, epoch: int, value: float | None) -> None:
@@ -173,7 +175,7 @@ class Trainer:
             self.best_epoch = epoch
         elif value > self.best_value:
             self.best_value, self.best_epoch = value, epoch
-            self.best = {name: t.detach().cpu().clone() for name, t in self._learned().items()}
+            self.best = {name: _kept(t) for name, t in self._learned().items()}
 
     def _stopped(self) -> bool:
         pruned = self.pruning is None or self.pruning.done
@@ -188,6 +190,12 @@ class Trainer:
         with torch.no_grad():
             for name, tensor in self._learned().items():
                 tensor.copy_(learned[name])
+
+
+def _kept(tensor: torch.Tensor) -> torch.Tensor:
+    """Return a copy on the CPU; of bfloat16 as float32, which a checkpoint can hold."""
+    wide = torch.float32 if tensor.dtype == torch.bfloat16 else tensor.dtype
+    return tensor.detach().to("cpu", wide, copy=True)
 
 
 def _told(title: str, record: dict[str, Any], plan: Plan) -> str:
