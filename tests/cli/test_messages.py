@@ -25,6 +25,7 @@ def test_help_fits_80_columns(command: str | None) -> None:
     assert max(map(len, text.splitlines())) <= 80
     assert "…" not in re.sub(r", …", "", text)  # no word is cut off
     assert "\\[" not in text and "Usage" in text
+    assert not re.search(r"\w-\n", text.split("Options:")[-1])  # nor a flag broken at its hyphen
     # Sentences are filled, not cut where the source has its line ends.
     first = text.split("\n\n")[1].strip().splitlines()
     assert all(len(line) > 55 for line in first[:-1])

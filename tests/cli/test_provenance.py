@@ -101,3 +101,16 @@ def test_examples_are_kept_unless_not_wanted(folder: Path, tmp_path: Path) -> No
     assert 1 <= len(examples) <= 3 and set(examples) <= texts
     run("train", folder / "tickets.jsonl", "-o", tmp_path / "m", "--no-examples", "--test-size", 0)
     assert lt.load(tmp_path / "m").examples_ == []
+
+
+def test_tune_and_audit_tell_too(folder: Path, tmp_path: Path) -> None:
+    data = folder / "tickets.jsonl"
+    run("tune", data, "-o", tmp_path / "tuned", "--trials", 1, "-m", "one-vs-all")
+    made = lt.load(tmp_path / "tuned").provenance_
+    assert made["command"].startswith("longtail tune") and made["data"]["path"] == "tickets.jsonl"
+    (tmp_path / "names.tsv").write_text("printer\tPaper & ink\nlogin\tAccounts\nnetwork\tNets\n")
+    page = tmp_path / "audit.html"
+    run("audit", data, "--report", page, "--label-texts", tmp_path / "names.tsv")
+    assert re.search(
+        r"(Paper &amp; ink|Accounts|Nets) \((printer|login|network)\)", page.read_text()
+    )

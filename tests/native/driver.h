@@ -120,5 +120,6 @@ std::vector<Case> linear_cases();
 std::vector<Case> text_cases();
 std::vector<Case> decision_cases();
 std::vector<Case> search_cases();
+std::vector<Case> output_cases();
 
 }  // namespace lt::driver

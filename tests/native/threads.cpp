@@ -124,7 +124,7 @@ int main(int argc, char** argv) {
   const std::string wanted = argc > 1 ? argv[1] : "";
   setenv("LONGTAIL_NUMA", "0;0", 0);  // two nodes, wherever this runs: copies are made, and threads pinned
   int n_cases = 0, n_failed = 0;
-  for (auto* cases : {&the_pool_itself, &linear_cases, &text_cases, &decision_cases, &search_cases})
+  for (auto* cases : {&the_pool_itself, &linear_cases, &text_cases, &decision_cases, &search_cases, &output_cases})
     for (const Case& each : cases()) {
       if (each.name.find(wanted) == std::string::npos) continue;
       const Digest alone = run(each, 1);

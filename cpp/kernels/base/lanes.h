@@ -208,15 +208,4 @@ static LT_INLINE uint32_t bits(const Two<V>& mask) {
   return bits(mask.lo) | bits(mask.hi) << (sizeof(V) / 4);
 }
 
-// The other way round.
-static LT_INLINE i32x16 mask_of(uint32_t bits) {
-#if defined(__AVX512F__)
-  return reinterpret_cast<i32xN>(_mm512_maskz_set1_epi32(static_cast<__mmask16>(bits), -1));
-#else
-  LaneArray<int32_t> out;
-  for (int lane = 0; lane < kLanes; ++lane) out[lane] = -static_cast<int32_t>(bits >> lane & 1);
-  return load(out);
-#endif
-}
-
 }  // namespace lt::LT_ISA

@@ -20,8 +20,7 @@
 // A feature of a single row has the weight a_i y_i x_if, at any time: it adds a_i x_if^2 to G, and its line of weights
 // need not be touched until the end. Nearly half the features of a cluster are such (rows.single_sq).
 //
-// Products with dense columns cost more than all else, lane by lane (lane_dense.h), and of the 16 lanes of a row that
-// is awake two or three are. So there a lane of a row sleeps for itself, until the next full pass.
+// Dense columns have their weights lane by lane (lane_dense.h); the steps are the same.
 #include <limits>
 
 #include "kernels/linear/lane_dense.h"
@@ -49,16 +48,14 @@ constexpr int32_t kFewPasses = 10;     // where so few are allowed all are full:
 int64_t sample_step(int64_t n_rows) { return n_rows < 512 ? 1 : n_rows < 4096 ? n_rows / 256 : 16; }
 
 struct Scratch {
-  float* alpha;     // (n_rows, 16)
-  int32_t* order;   // (n_rows)
-  uint16_t* lanes;  // (n_rows), with dense columns: lanes that are awake
+  float* alpha;    // (n_rows, 16)
+  int32_t* order;  // (n_rows)
 };
 
 int64_t round_up(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
 int64_t dual_scratch(const LaneRows& rows) {
-  const int64_t plain = round_up(rows.n_rows * kLanes * 4) + round_up(rows.n_rows * 4);
-  return rows.n_dense ? plain + round_up(rows.n_rows * 2) + DenseWeights::bytes(rows.n_dense) : plain;
+  return round_up(rows.n_rows * kLanes * 4) + round_up(rows.n_rows * 4) + DenseWeights::bytes(rows.n_dense);
 }
 
 // Dual variables of the rows that `weights` were trained on: at the optimum they follow from the margins, a = 2 C
@@ -116,7 +113,6 @@ void descend(LaneRows rows, const LaneTargets& targets, const SolverParams& para
   Scratch scratch;
   scratch.alpha = static_cast<float*>(memory);
   scratch.order = reinterpret_cast<int32_t*>(static_cast<char*>(memory) + round_up(n * kLanes * 4));
-  scratch.lanes = reinterpret_cast<uint16_t*>(reinterpret_cast<char*>(scratch.order) + round_up(n * 4));
   for (int64_t i = 0; i < n * kLanes; ++i) scratch.alpha[i] = 0;
   for (int64_t i = 0; i < n; ++i) scratch.order[i] = static_cast<int32_t>(i);
 
@@ -139,7 +135,6 @@ void descend(LaneRows rows, const LaneTargets& targets, const SolverParams& para
   const float bias = params.bias;
   if (targets.known) recall(rows, targets, params, weights, scratch.alpha);
   if (kDense) dense.take(weights + rows.dense_at() * kLanes);
-  for (int64_t i = 0; kDense && i < n; ++i) scratch.lanes[i] = 0xFFFF;
 
   int32_t* order = scratch.order;
   Rng rng{seed * 0x9E3779B97F4A7C15ull | 1};
@@ -167,12 +162,10 @@ void descend(LaneRows rows, const LaneTargets& targets, const SolverParams& para
         __builtin_prefetch(scratch.alpha + order[s + 4] * int64_t{kLanes}, 1);
       }
       if (s + 1 < n_awake) prefetch_table<kLanes>(rows, order[s + 1], weights);
-      uint32_t asked = 0;
       f32x16 z = sparse_dot<kLanes>(rows, i, weights, load(bias_weights) * bias);
       if (kDense) {
         if (s + 1 < n_awake) prefetch_dense(rows, order[s + 1]);
-        asked = (full ? 0xFFFF : scratch.lanes[i]) & ~bits(frozen);
-        z += dense.products(rows.dense_row(i), asked);
+        z += dense.products(rows.dense_row(i), 0xFFFF & ~bits(frozen));
       }
       const f32x16 a = load(scratch.alpha + i * kLanes);
       f32x16 sign = plain_sign, cost = plain_cost, diagonal = plain_diagonal;
@@ -189,11 +182,7 @@ void descend(LaneRows rows, const LaneTargets& targets, const SolverParams& para
       const f32x16 own = rows.shared_ends ? diagonal + rows.single_sq[i] : diagonal;
       const f32x16 gradient = sign * z - one + a * own;
       const i32x16 at_zero = a <= 0.0f, at_upper = a >= upper;
-      i32x16 idle = (at_zero & (gradient > -negligible)) | (at_upper & (gradient < negligible)) | frozen;
-      if (kDense) {
-        idle = idle | ~mask_of(asked);
-        scratch.lanes[i] = static_cast<uint16_t>(~bits(idle));
-      }
+      const i32x16 idle = (at_zero & (gradient > -negligible)) | (at_upper & (gradient < negligible)) | frozen;
       if (all(idle)) continue;
       order[n_kept++] = static_cast<int32_t>(i);
       f32x16 projected = select(idle, zero, gradient);

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json as jsonlib
 import textwrap
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -101,7 +102,7 @@ def command(
         _write(output, listed)
         note(f"{len(listed):,} suspects: {output}")
     if report is not None:
-        found.to_html(report)
+        _with_texts(found, plan.labels.texts).to_html(report)
         note(f"report: {report}")
     if json:
         print_json(found.to_dict())
@@ -151,6 +152,14 @@ def _suspects(found: Any, plan: Any, ids: list[Any]) -> list[dict[str, Any]]:
         }
         for s in found.missing
     ]
+
+
+def _with_texts(found: Any, texts: list[str] | None) -> Any:
+    """The audit with what labels are called in words, for the page."""
+    if texts is None:
+        return found
+    listed = (replace(s, name=f"{texts[s.label]} ({s.name})".strip()) for s in found.missing)
+    return replace(found, missing=tuple(listed))
 
 
 def _check_output(output: Path | None, overwrite: bool) -> None:

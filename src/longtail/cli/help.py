@@ -8,6 +8,8 @@ from typer.core import TyperCommand, TyperGroup
 
 __all__ = ["Command", "Group"]
 
+_KEPT = "\N{NON-BREAKING HYPHEN}"
+
 
 class Command(TyperCommand):
     """A command whose options stand under the heading of their panel, if they have one."""
@@ -39,7 +41,9 @@ class Group(TyperGroup):
 
 
 def _write(formatter: Any, sections: dict[str, list[tuple[str, str]]]) -> None:
+    """Write lists of names and texts; no line ends inside a word with a hyphen, such as a flag."""
     for heading, records in sections.items():
         if records:
             with formatter.section(heading):
-                formatter.write_dl(records)
+                formatter.write_dl([(name, text.replace("-", _KEPT)) for name, text in records])
+    formatter.buffer[:] = [part.replace(_KEPT, "-") for part in formatter.buffer]

@@ -8,16 +8,29 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-__all__ = ["command_line", "data_facts", "measured_now"]
+from longtail.cli.reading import DataOptions, Source
+
+__all__ = ["keep_provenance", "measured_now"]
 
 
-def command_line() -> str:
-    """Return the command as it was typed."""
+def keep_provenance(
+    tagger: Any, data: str, source: Source, options: DataOptions, **facts: Any
+) -> None:
+    """Add the command, the data and how it was read to what a tagger knows of its making."""
+    tagger.provenance_ = {
+        **tagger.provenance_,
+        **facts,
+        "command": _command_line(),
+        "data": _data_facts(data, source.sha256),
+        "reading": options.to_remember(data),
+    }
+
+
+def _command_line() -> str:
     return shlex.join(["longtail", *sys.argv[1:]])
 
 
-def data_facts(data: str, sha256: str | None) -> dict[str, Any]:
-    """Return the name of a file and its hash, as models and reports keep them."""
+def _data_facts(data: str, sha256: str | None) -> dict[str, Any]:
     return {"path": Path(data).name or data, "sha256": sha256}
 
 
@@ -25,5 +38,5 @@ def measured_now(report: Any, data: str, sha256: str | None, **facts: Any) -> An
     """Return a report that tells when, by which command and on which file it was made."""
     from longtail.tagger.provenance import made_now
 
-    made = made_now(command=command_line(), data=data_facts(data, sha256), **facts)
+    made = made_now(command=_command_line(), data=_data_facts(data, sha256), **facts)
     return replace(report, provenance=made)

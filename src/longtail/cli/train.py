@@ -12,7 +12,7 @@ import typer
 from longtail.cli import options as opt
 from longtail.cli.models import named_model
 from longtail.cli.output import check_free, check_writable, note, print_json
-from longtail.cli.provenance import command_line, data_facts
+from longtail.cli.provenance import keep_provenance
 from longtail.cli.reading import DataOptions, Source, learned_targets, parse_weights, read
 from longtail.cli.resume import MEASURING, resumable, unfinished
 from longtail.cli.story import example_texts, gaps, in_short
@@ -160,14 +160,8 @@ def command(
         tagger, measured, curve, seconds = resumable(
             lambda parts: train_and_measure(source, params, refit, parts), folder
         )
-        tagger.provenance_ = {
-            **tagger.provenance_,
-            "rows": len(learned),
-            "seconds": round(seconds, 3),
-            "command": command_line(),
-            "data": data_facts(data, source.sha256),
-            "reading": options.to_remember(data),
-        }
+        facts = {"rows": len(learned), "seconds": round(seconds, 3)}
+        keep_provenance(tagger, data, source, options, **facts)
         if examples:
             tagger.examples_ = example_texts(source)
         if measured is not None:

@@ -25,7 +25,7 @@ from longtail.deep.objectives import Binary
 from longtail.deep.outputs import Pool
 from longtail.deep.training.plan import Plan
 from longtail.deep.training.trainer import Trainer, own_randomness, require_device
-from longtail.features.beside import beside
+from longtail.features.block_rows import beside
 from longtail.linear import XRLinear
 from longtail.linear.level import train_level
 from longtail.solvers import SolverOptions

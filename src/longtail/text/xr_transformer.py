@@ -21,7 +21,7 @@ from longtail.data.tokens import Tokens
 from longtail.data.topk import TopK
 from longtail.exceptions import MissingDependencyError, ModelFormatError
 from longtail.features import Tfidf
-from longtail.features.beside import beside
+from longtail.features.block_rows import beside
 from longtail.features.tokenizer import as_texts
 from longtail.features.unit_rows import unit_rows
 from longtail.linear import XRLinear
