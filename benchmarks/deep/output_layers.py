@@ -24,28 +24,14 @@ from __future__ import annotations
 import argparse
 import gc
 import json
-import sys
 import time
 import traceback
-import types
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 import torch
-
-try:
-    from longtail import _core  # noqa: F401
-except ImportError:  # output layers need nothing of the compiled core, which is not built here
-
-    class _Absent(types.ModuleType):
-        def __getattr__(self, name: str) -> Any:
-            if name.startswith("__"):
-                raise AttributeError(name)
-            return None
-
-    sys.modules["longtail._core"] = _Absent("longtail._core")
 
 from longtail.deep.objectives import named
 from longtail.deep.outputs import chunk_step

@@ -57,7 +57,7 @@ SCORES = {
     8: Tiles(128, 128, 128, 4, 3, turns=2, split=True),
 }
 INPUTS = {16: Tiles(0, 0, 0), 8: Tiles(0, 0, 0)}
-UPDATE = {16: Tiles(128, 256, 64, 8, 3), 8: Tiles(128, 256, 64, 8, 4, split=True)}
+UPDATE = {16: Tiles(128, 256, 64, 8, 3), 8: Tiles(128, 128, 64, 4, 3, split=True)}
 
 
 def chunk_step(weights: Stored, width: int) -> Any:
