@@ -25,7 +25,7 @@ import scipy.sparse as sp
 from longtail import TopK, metrics, native_info
 
 KS = (1, 3, 5)
-ROW_WISE = ["precision", "recall", "f1", "dcg", "ndcg", "abandonment", "hamming_loss"]
+ROW_WISE = ["precision", "recall", "f1", "dcg", "ndcg", "hit_rate", "hamming_loss"]
 ROW_WISE += ["micro_precision", "micro_recall", "micro_f1"]
 PROPENSITY_SCORED = ["ps_precision", "ps_recall", "ps_dcg", "ps_ndcg"]
 MEASURES = ["precision", "recall", "f1", "balanced_accuracy", "g_mean", "fowlkes_mallows"]

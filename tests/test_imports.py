@@ -18,14 +18,14 @@ KERNELS = Path(__file__).parents[1] / "cpp" / "kernels"
 
 # From the ground up. A room may import those in the rows above it, and those before it in its row.
 TABLE = """
-exceptions _native _forms _validation _progress
+exceptions _native _forms _blocks _validation _progress
 data persist
 base propensity losses metrics features tree solvers
 augment codes decide calibrate
 baselines linear deep text coded
 models ensemble distributed
 report audit tagger
-serve cli compat
+serve cli compat testing
 """
 ROOMS = TABLE.split()
 FLOOR = {room: floor for floor, room in enumerate(ROOMS)}
@@ -41,6 +41,7 @@ AT_HOME = {
     "fastapi": ("serve",),
     "starlette": ("serve",),
     "uvicorn": ("serve",),
+    "pandas": ("testing",),
 }
 
 NAMED = re.compile(r"longtail\.(\w+)(\.\w+)*(:\w+)?")  # a module named in a string, to import later

@@ -16,7 +16,6 @@ choosing settings; ``--set steps=2000,learning_rate=2e-4`` overrides parameters 
 from __future__ import annotations
 
 import argparse
-import json
 import platform
 import sys
 import tempfile
@@ -24,12 +23,11 @@ import time
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 sys.path.insert(0, str(Path(__file__).parent))
 
 import rows as prepared
 from compare import measured, settings_of
+from journal import Journal, means
 
 import longtail as lt
 
@@ -86,28 +84,20 @@ def run(kind: str, data: Any, params: dict[str, Any], changed: Any, folder: Path
     return {**measured(Y, truth, top), **about}
 
 
-def table(journal: Path) -> None:
+def table(journal: Journal) -> None:
     """Print the mean over seeds of every kind."""
-    groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for line in journal.read_text().splitlines():
-        record = json.loads(line)
-        groups.setdefault((record["data"], record["setting"]), []).append(record)
     print("| data | model | seeds | P@1/3/5 | PSP@1/3/5 | macro-F1@5 | labels found | seconds |")
     print("|---|---|---:|---:|---:|---:|---:|---:|")
+    groups = journal.groups(["data", "kind", "setting"], having="P")
     order = list(KINDS)
-    for (data, setting), found in sorted(
-        groups.items(), key=lambda item: (item[0][0], order.index(item[1][0]["kind"]), item[0][1])
+    for (data, _, setting), found in sorted(
+        groups.items(), key=lambda item: (item[0][0], order.index(item[0][1]), item[0][2])
     ):
-        mean = [
-            "/".join(f"{v:.1f}" for v in np.mean([r[k] for r in found], axis=0))
-            for k in ("P", "PSP")
-        ]
-        single = {k: np.mean([r[k] for r in found]) for k in ("macro-F1@5", "found", "seconds")}
-        more = "+" if any(r.get("reused") for r in found) else ""
+        more = "+" if any(record.get("reused") for record in found) else ""
         print(
-            f"| {data} | {setting} | {len(found)} | {mean[0]} | {mean[1]} "
-            f"| {single['macro-F1@5']:.2f} | {single['found']:,.0f} "
-            f"| {more}{single['seconds']:.0f} |"
+            f"| {data} | {setting} | {len(found)} | {means(found, 'P')} | {means(found, 'PSP')} "
+            f"| {means(found, 'macro-F1@5', 2)} | {means(found, 'found', 0)} "
+            f"| {more}{means(found, 'seconds', 0)} |"
         )
 
 
@@ -130,14 +120,10 @@ def main() -> None:
     parser.add_argument("--dev", action="store_true")
     parser.add_argument("--print", dest="only_print", action="store_true")
     options = parser.parse_args()
+    journal = Journal(options.journal)
     if options.only_print:
-        table(options.journal)
+        table(journal)
         return
-    done = set()
-    if options.journal.exists():
-        for line in options.journal.read_text().splitlines():
-            record = json.loads(line)
-            done.add((record["data"], record["setting"], record["seed"]))
     print(f"{platform.platform()}, {lt.native_info()}, {' '.join(sys.argv)}", flush=True)
     for name in options.data:
         data = split(name, options.rows, options.dev)
@@ -146,15 +132,12 @@ def main() -> None:
                 for kind in options.kinds:
                     for seed in options.seeds if kind in options.all_seeds else options.seeds[:1]:
                         setting = " ".join(filter(None, ["dev" * options.dev, kind, text]))
-                        if (name, setting, seed) in done:
+                        about = {"data": name, "setting": setting, "kind": kind, "seed": seed}
+                        if journal.has(about):
                             continue
                         params = {"encoder": options.encoder, "random_state": seed}
                         found = run(kind, data, params, settings_of(text), Path(folder))
-                        record = {"data": name, "setting": setting, "kind": kind, "seed": seed}
-                        record |= found
-                        print(json.dumps(record), flush=True)
-                        with options.journal.open("a") as file:
-                            file.write(json.dumps(record) + "\n")
+                        journal.write({**about, **found})
 
 
 if __name__ == "__main__":

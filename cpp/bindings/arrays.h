@@ -104,6 +104,13 @@ MatrixView<const T> matrix_view(const Array2<T>& array) {
   return {static_cast<int64_t>(array.shape(0)), static_cast<int64_t>(array.shape(1)), array.data()};
 }
 
+// Dense columns of rows that also have sparse ones; a matrix without columns where there are none.
+inline MatrixView<const float> dense_view(const std::optional<Array2<float>>& dense, int64_t n_rows) {
+  if (!dense) return {n_rows, 0, nullptr};
+  require(static_cast<int64_t>(dense->shape(0)) == n_rows, "sparse and dense columns must have the same rows");
+  return matrix_view(*dense);
+}
+
 // Ids and scores of n rows with k slots, as a kernel fills them.
 struct Ranked {
   std::vector<int32_t> ids;

@@ -105,7 +105,7 @@ nb::tuple layer_weights_py(nb::dict arrays, int64_t n_features) {
 class BeamSearcher {
  public:
   BeamSearcher(nb::list layers, Array1<int32_t> transforms, Array1<int32_t> powers,
-               std::optional<Array1<int32_t>> label_of_leaf, int64_t n_features, int n_threads) {
+               std::optional<Array1<int32_t>> label_of_leaf, int64_t n_features, int n_threads, int64_t n_dense) {
     require(layers.size() > 0, "a model needs at least one layer");
     require(transforms.shape(0) == layers.size() && powers.shape(0) == layers.size(), "one post-processor per layer");
     for (size_t t = 0; t < layers.size(); ++t) {
@@ -121,6 +121,13 @@ class BeamSearcher {
       model_.label_of_leaf = label_of_leaf->data();
       kept_.add(*label_of_leaf);
     }
+    require(n_dense >= 0 && n_dense <= n_features, "no more dense columns than columns");
+    nb::gil_scoped_release nogil;
+    for (const ChunkLayerView& layer : model_.layers)
+      if (n_dense) {
+        tables_.emplace_back(layer, n_dense, n_threads);
+        model_.tables.push_back(tables_.back().view());
+      }
   }
 
   nb::tuple search_sparse(const CsrArgs& csr, int64_t k, std::vector<int64_t> beams, bool normalize, int n_threads,
@@ -141,6 +148,19 @@ class BeamSearcher {
     require(queries.matrix.n_cols == model_.layers[0].n_features, "queries have another width than the model");
     return search(queries, k, beams, n_threads, filter);
   }
+
+  // Sparse rows with a dense block for the last columns, as many as the searcher was made for.
+  nb::tuple search_blocks(const CsrArgs& csr, Array2<float> dense, int64_t k, std::vector<int64_t> beams,
+                          bool normalize, int n_threads, nb::object filter) {
+    return search(block_queries(csr, dense, normalize), k, beams, n_threads, filter);
+  }
+
+  nb::object scores_blocks(const CsrArgs& csr, Array2<float> dense, bool normalize, int n_threads) {
+    const Queries queries = block_queries(csr, dense, normalize);
+    return scores(queries, queries.sparse.n_cols + queries.matrix.n_cols, n_threads);
+  }
+
+  int64_t n_dense() const { return model_.tables.empty() ? 0 : model_.tables[0].n_columns; }
 
   // Raw scores of all children of the first layer, (n, n_children).
   nb::object scores_sparse(const CsrArgs& csr, bool normalize, int n_threads) {
@@ -167,6 +187,17 @@ class BeamSearcher {
   }
 
  private:
+  Queries block_queries(const CsrArgs& csr, const Array2<float>& dense, bool normalize) const {
+    Queries queries;
+    queries.normalize = normalize;
+    queries.sparse = csr.view();
+    queries.matrix = dense_view(dense, queries.sparse.n_rows);
+    require(queries.matrix.n_cols == n_dense(), "queries have another dense block than the searcher was made for");
+    require(queries.sparse.n_cols + queries.matrix.n_cols == model_.layers[0].n_features,
+            "queries have another width than the model");
+    return queries;
+  }
+
   nb::object scores(const Queries& queries, int64_t n_cols, int n_threads) {
     const ChunkLayerView& layer = model_.layers[0];
     require(n_cols == layer.n_features, "queries have another width than the model");
@@ -174,7 +205,7 @@ class BeamSearcher {
     const Poll poll = poll_python(nb::none());
     {
       nb::gil_scoped_release nogil;
-      score_layer(layer, queries, n_threads, out.data(), poll);
+      score_layer(layer, queries.blocks() ? &model_.tables[0] : nullptr, queries, n_threads, out.data(), poll);
     }
     return nb::cast(
         to_numpy(std::move(out), {static_cast<size_t>(queries.n()), static_cast<size_t>(layer.n_children)}));
@@ -219,6 +250,7 @@ class BeamSearcher {
 
   SearchModel model_;
   LayerArrays kept_;
+  std::vector<OwnedDenseTable> tables_;
   std::once_flag indexed_;
   LeafIndex leaves_;  // for filters
   std::mutex mutex_;
@@ -244,13 +276,18 @@ void bind_linear(nb::module_& m) {
         nb::arg("most_entries") = kMostEntries);
   m.def("layer_weights", &layer_weights_py);
   nb::class_<BeamSearcher>(m, "BeamSearcher")
-      .def(nb::init<nb::list, Array1<int32_t>, Array1<int32_t>, std::optional<Array1<int32_t>>, int64_t, int>(),
-           nb::arg("layers"), nb::arg("transforms"), nb::arg("powers"), nb::arg("label_of_leaf").none(),
-           nb::arg("n_features"), nb::arg("n_threads") = 1)
+      .def(
+          nb::init<nb::list, Array1<int32_t>, Array1<int32_t>, std::optional<Array1<int32_t>>, int64_t, int, int64_t>(),
+          nb::arg("layers"), nb::arg("transforms"), nb::arg("powers"), nb::arg("label_of_leaf").none(),
+          nb::arg("n_features"), nb::arg("n_threads") = 1, nb::arg("n_dense") = 0)
       .def("search_sparse", &BeamSearcher::search_sparse, nb::arg("csr"), nb::arg("k"), nb::arg("beams"),
            nb::arg("normalize"), nb::arg("n_threads"), nb::arg("filter").none() = nb::none())
       .def("search_dense", &BeamSearcher::search_dense, nb::arg("matrix"), nb::arg("k"), nb::arg("beams"),
            nb::arg("normalize"), nb::arg("n_threads"), nb::arg("filter").none() = nb::none())
+      .def("search_blocks", &BeamSearcher::search_blocks, nb::arg("csr"), nb::arg("dense"), nb::arg("k"),
+           nb::arg("beams"), nb::arg("normalize"), nb::arg("n_threads"), nb::arg("filter").none() = nb::none())
+      .def("scores_blocks", &BeamSearcher::scores_blocks)
+      .def("n_dense", &BeamSearcher::n_dense)
       .def("entries_read", &BeamSearcher::entries)
       .def("scores_sparse", &BeamSearcher::scores_sparse)
       .def("scores_dense", &BeamSearcher::scores_dense);

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <limits>
 
 #include "bindings/fields.h"
 #include "bindings/layer_arrays.h"
@@ -12,6 +13,7 @@ namespace {
 // LevelData with the arrays that it borrows.
 struct LevelArrays {
   CsrArgs X;
+  std::optional<Array2<float>> dense;
   Array1<int64_t> parent_ptr, child_ptr, positive_ptr;
   Array1<int32_t> parent_rows, positive_rows;
   Array1<float> positive_cost, negative_cost;
@@ -23,6 +25,7 @@ struct LevelArrays {
   explicit LevelArrays(nb::kwargs given) {
     Fields fields(std::move(given));
     fields.read("X", X);
+    fields.maybe("dense", dense);
     fields.read("parent_ptr", parent_ptr);
     fields.read("parent_rows", parent_rows);
     fields.read("child_ptr", child_ptr);
@@ -46,6 +49,8 @@ struct LevelArrays {
   LevelData view(CsrView& start_view) const {
     LevelData data;
     data.X = X.rows();
+    data.dense = dense_view(dense, data.X.n_rows);
+    require(data.n_features() <= std::numeric_limits<int32_t>::max(), "too many columns");
     data.n_parents = static_cast<int64_t>(parent_ptr.shape(0)) - 1;
     require(data.n_parents >= 0 && child_ptr.shape(0) == parent_ptr.shape(0), "one range of children per parent");
     const int64_t n_children = child_ptr.data()[data.n_parents];
@@ -66,7 +71,7 @@ struct LevelArrays {
     check_level(data, static_cast<int64_t>(parent_rows.shape(0)), n_positives());
     if (!start) return data;
     start_view = start->view();
-    require(start_view.n_rows == n_children && start_view.n_cols == data.X.n_cols, "one starting point per child");
+    require(start_view.n_rows == n_children && start_view.n_cols == data.n_features(), "one starting point per child");
     require(start_bias.has_value(), "a start has biases");
     data.start = &start_view;
     data.start_bias = data_of(start_bias, static_cast<size_t>(n_children), "one starting point per child");
@@ -186,7 +191,8 @@ void bind_training(nb::module_& m) {
   m.def("train_level", &train_level_py, nb::arg("level"), nb::arg("params"), nb::arg("n_threads"),
         nb::arg("progress").none() = nb::none());
   m.def("gathered_bytes", &gathered_bytes, nb::arg("n_rows"), nb::arg("nnz"));
-  m.def("worker_bytes", &worker_bytes, nb::arg("n_rows"), nb::arg("nnz"), nb::arg("n_cols"), nb::arg("dual"));
+  m.def("worker_bytes", &worker_bytes, nb::arg("n_rows"), nb::arg("nnz"), nb::arg("n_cols"), nb::arg("n_dense"),
+        nb::arg("dual"));
   m.def("numa_cpus", [](int n_threads) { return numa_nodes(n_threads).cpus(); }, nb::arg("n_threads"));
 }
 

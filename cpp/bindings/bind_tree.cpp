@@ -15,14 +15,15 @@ nb::ndarray<nb::numpy, T> hand_over(std::unique_ptr<T[]> values, size_t n) {
 }
 
 nb::tuple sum_positive_rows_csr(const CsrArgs& csr, const CsrArgs& label_csr, int64_t max_features, int n_threads,
-                                nb::object progress) {
+                                nb::object progress, std::optional<Array2<float>> dense) {
   const CsrView X = csr.view();
   const CsrView labels = label_csr.view();
   require(labels.n_cols == X.n_rows, "labels and features must have the same rows");
+  const MatrixView<const float> more = dense_view(dense, X.n_rows);
   OwnedCsr out;
   {
     nb::gil_scoped_release nogil;
-    sum_positive_rows(X, labels, max_features, n_threads, out, poll_python(progress));
+    sum_positive_rows(X, labels, max_features, n_threads, out, poll_python(progress), more);
   }
   const auto nnz = static_cast<size_t>(out.indptr.back());
   return nb::make_tuple(to_numpy(std::move(out.indptr)), hand_over(std::move(out.indices), nnz),
@@ -81,7 +82,7 @@ void run_splits(const Rows& rows, const Array2<int64_t>& splits, const Array1<in
 
 void bind_tree(nb::module_& m) {
   m.def("sum_positive_rows_csr", &sum_positive_rows_csr, nb::arg("csr"), nb::arg("label_csr"), nb::arg("max_features"),
-        nb::arg("n_threads"), nb::arg("progress") = nb::none());
+        nb::arg("n_threads"), nb::arg("progress").none(), nb::arg("dense").none() = nb::none());
   m.def("sum_positive_rows_dense", &sum_positive_rows_dense, nb::arg("X"), nb::arg("label_csr"), nb::arg("n_threads"),
         nb::arg("out"), nb::arg("progress") = nb::none());
   m.def(

@@ -46,6 +46,7 @@ _HOME = {
     "Vocabulary": "data",
     "WeightedTopK": "decide",
     "XRLinear": "linear",
+    "beside": "features",
     "evaluate": "report",
     "list_datasets": "data",
     "load": "models",
@@ -55,6 +56,7 @@ _HOME = {
     "native_info": "_native",
     "read_xc": "data",
     "register_dataset": "data",
+    "register_ranker": "models",
     "save_matrix": "features",
     "tradeoff": "report",
     "train_validation_split": "data",
@@ -82,6 +84,7 @@ _ROOMS = {
     "report",
     "solvers",
     "tagger",
+    "testing",
     "text",
     "tree",
 }

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from longtail._blocks import BlockRows
 from longtail._forms import Rows, one_dimension, rows_of
 
 __all__ = [
@@ -33,11 +34,14 @@ _TEXT_FEATURES = "turn texts into features first (longtail.Tfidf)"
 _TEXT_LABELS = "give label ids; names need a longtail.Tagger"
 
 
-def as_features(X: Any, *, n_features: int | None = None, name: str = "X") -> Any:
+def as_features(
+    X: Any, *, n_features: int | None = None, name: str = "X", blocks: bool = False
+) -> Any:
     """Canonical features: CSR float32 for sparse input, dense float32 otherwise.
 
     Accepts any SciPy sparse matrix or array, NumPy arrays, nested lists of numbers, and data frames
-    (those with sparse columns become CSR). NaN, infinity (also what overflows float32), masked
+    (those with sparse columns become CSR). Rows of two blocks (``longtail.beside``) become CSR as
+    well, or stay what they are with ``blocks``. NaN, infinity (also what overflows float32), masked
     entries, numbers that are complex, more or fewer than two dimensions, and a width other than
     ``n_features`` are refused.
 
@@ -45,8 +49,12 @@ def as_features(X: Any, *, n_features: int | None = None, name: str = "X") -> An
     array([[0.5, 0. ],
            [1. , 2. ]], dtype=float32)
     """
-    X = _matrix(X, name, _TEXT_FEATURES)
-    _check_finite(X.data if sp.issparse(X) else X.reshape(-1), name)
+    if isinstance(X, BlockRows):
+        X = BlockRows(as_features(X.sparse, name=name), as_features(X.dense, name=name))
+        X = X if blocks else X.tocsr()
+    else:
+        X = _matrix(X, name, _TEXT_FEATURES)
+        _check_finite(X.data if sp.issparse(X) else X.reshape(-1), name)
     if n_features is not None and X.shape[1] != n_features:
         raise ValueError(
             f"{name} has {X.shape[1]} features, but the model was fitted with {n_features}: "

@@ -188,6 +188,7 @@ class Ranker(Estimator):
     """
 
     reads_texts: ClassVar[bool] = False
+    reads_blocks: ClassVar[bool] = False  # rows of ``longtail.beside`` as they are, not as CSR
     n_features_in_: int
     n_labels_: int
     label_names_: Vocabulary | None = None
@@ -215,7 +216,8 @@ class Ranker(Estimator):
 
     def _rows(self, X: Any, *, fitted: bool = True) -> Any:
         """Return inputs in canonical form; those of a fitted ranker must fit it."""
-        return as_features(X, n_features=self.n_features_in_ if fitted else None)
+        n_features = self.n_features_in_ if fitted else None
+        return as_features(X, n_features=n_features, blocks=self.reads_blocks)
 
     def _set_sizes(self, X: Any, Y: Any) -> None:
         self.n_features_in_, self.n_labels_ = int(X.shape[1]), int(Y.shape[1])

@@ -121,7 +121,7 @@ def test_parts_of_another_training_are_not_used(tmp_path: Path) -> None:
     assert "starting anew" in done.stderr and not (tmp_path / "model.unfinished").exists()
     assert "--memory-limit" in run("train", "--help").stdout
     refused = run("train", data, *options, "--overwrite", "--memory-limit", "1MB", code=2)
-    assert "memory_limit" in refused.stderr.splitlines()[-1]
+    assert "--memory-limit" in refused.stderr.splitlines()[-1]
 
 
 def test_a_folder_of_parts_that_is_none(tmp_path: Path) -> None:

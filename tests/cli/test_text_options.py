@@ -125,7 +125,7 @@ def test_scripts_without_spaces_are_recognised(folder: Path) -> None:
         (("--max-df", "1.5"), "[0, 1]"),
         (("--norm", "l3"), "norm must be one of"),
         (("--stop-words", "no/such/file"), "there is no file"),
-        (("--analyzer", "char", "--stop-words", "a,b"), "stop_words are words"),
+        (("--analyzer", "char", "--stop-words", "a,b"), "--stop-words are words"),
         (("--n-features", "4", "--max-features", "4"), "one of the two"),
     ],
 )

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from longtail._native import core
-from longtail.codes.products import times_dense
+from longtail.codes.products import PackedRows, times_dense
 
 WIDTHS = [1, 3, 4, 5, 8, 15, 16, 17, 31, 33, 48, 63, 64, 100, 127, 128, 129, 200, 270]
 
@@ -56,3 +56,18 @@ def test_nothing_to_multiply() -> None:
         X = sp.csr_matrix((n, m), dtype=np.float32)
         assert times_dense(X, np.ones((m, width), np.float32), 2).shape == (n, width)
     assert not times_dense(sp.csr_matrix((3, 0), dtype=np.float32), np.ones((0, 20)), 1).any()
+
+
+@pytest.mark.parametrize("n_rows", [1, 40, 150_001])  # of the last, threads share a query's rows
+def test_the_best_products_for_any_number_of_threads(n_rows: int) -> None:
+    rng = np.random.default_rng(0)
+    rows = rng.integers(-3, 4, size=(n_rows, 4)).astype(np.float32)  # with many ties
+    queries, bias = rng.integers(-3, 4, size=(3, 4)).astype(np.float32), rng.integers(0, 2, n_rows)
+    bias, packed = bias.astype(np.float32), PackedRows(rows)
+    ids, values = packed.top(queries, 9, 1, bias)
+    scores = queries @ rows.T + bias
+    expected = np.argsort(-scores, axis=1, kind="stable")[:, :9]
+    np.testing.assert_array_equal(ids[:, : expected.shape[1]], expected)
+    for threads in (2, 3, 8):
+        for mine, other in zip((ids, values), packed.top(queries, 9, threads, bias), strict=True):
+            np.testing.assert_array_equal(mine, other)

@@ -8,11 +8,14 @@ from typing import Any
 import pytest
 from contract_cases import CASES, Case, Problem, as_texts, make_problem
 
+import longtail.testing.contract  # noqa: F401  registers the tests for readable failures
+from longtail.testing.problems import seeded
+
 
 @pytest.fixture(params=CASES, ids=lambda case: case.name)
 def case(request: pytest.FixtureRequest) -> Case:
     found: Case = request.param
-    if found.texts and request.node.get_closest_marker("features"):
+    if found.texts and getattr(request.function, "about_features", False):
         pytest.skip("about features: this model takes texts")
     return found
 
@@ -20,8 +23,7 @@ def case(request: pytest.FixtureRequest) -> Case:
 @pytest.fixture
 def make(case: Case) -> Callable[..., Any]:
     """Builds an unfitted estimator, with a fixed seed where it takes one."""
-    seeded = {"random_state": 0} if "random_state" in case.make().get_params() else {}
-    return lambda **params: case.make(**{**seeded, **params})
+    return seeded(case.make)
 
 
 @pytest.fixture

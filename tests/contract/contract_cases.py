@@ -7,12 +7,30 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
 
-import numpy as np
-import scipy.sparse as sp
-
 import longtail as lt
-from longtail import TopK
-from longtail.data.text_rows import TextRows
+from longtail.testing.problems import (
+    Problem,
+    as_texts,
+    assert_close,
+    features,
+    make_problem,
+    params_of,
+    shown,
+)
+
+__all__ = [
+    "CASES",
+    "WITH_TEXTS",
+    "WITH_TORCH",
+    "Case",
+    "Problem",
+    "as_texts",
+    "assert_close",
+    "features",
+    "make_problem",
+    "params_of",
+    "shown",
+]
 
 
 @dataclass(frozen=True)
@@ -100,64 +118,3 @@ CASES = [
     *(WITH_TORCH if find_spec("torch") else []),
     *(WITH_TEXTS if find_spec("torch") and find_spec("tokenizers") else []),
 ]
-
-
-def as_texts(X: Any) -> TextRows:
-    """Rows of features as texts: a word for every feature, as often as its value has sixteenths."""
-    return TextRows(
-        " ".join(
-            word
-            for j, v in zip(row.indices.tolist(), row.data.tolist(), strict=True)
-            for word in [f"feature{j}"] * max(1, int(16 * v))
-        )
-        for row in sp.csr_matrix(X)
-    )
-
-
-@dataclass
-class Problem:
-    """``X`` (n, d), ``Y`` (n, L), canonical CSR; every label occurs, every row has features."""
-
-    X: sp.csr_matrix
-    Y: sp.csr_matrix
-
-    @property
-    def lists(self) -> list[list[int]]:
-        """The labels as lists of ids."""
-        return [row.tolist() for row in np.split(self.Y.indices, self.Y.indptr[1:-1])]
-
-
-def make_problem(n: int = 90, d: int = 40, n_labels: int = 12, seed: int = 0) -> Problem:
-    """Rows of a label share its features, plus noise: the answer is there to be found.
-
-    Values are multiples of 1/16, so that float64, float32 and lists hold the same numbers.
-    """
-    rng = np.random.default_rng(seed)
-    Y = np.zeros((n, n_labels), np.float32)
-    Y[np.arange(n), np.arange(n) % n_labels] = 1
-    Y[rng.random(Y.shape) < 0.08] = 1
-    signal = (rng.random((n_labels, d)) < 0.15) * rng.integers(8, 48, (n_labels, d))
-    noise = (rng.random((n, d)) < 0.2) * rng.integers(1, 16, (n, d))
-    X = (Y @ signal + noise) / 16
-    X[:, 0] += 0.0625  # no row is empty
-    return Problem(sp.csr_matrix(X.astype(np.float32)), sp.csr_matrix(Y))
-
-
-def shown(model: Any) -> dict[str, str]:
-    """Parameters as text, so that nested estimators compare by what they are."""
-    return {name: repr(value) for name, value in model.get_params().items()}
-
-
-def params_of(make: Callable[..., Any]) -> set[str]:
-    return set(make().get_params())
-
-
-def assert_close(a: TopK, b: TopK, tolerance: float = 1e-5) -> None:
-    """Equal to rounding: scores agree, and ids differ only where scores tie."""
-    assert a.indices.shape == b.indices.shape
-    np.testing.assert_allclose(a.scores, b.scores, rtol=tolerance, atol=tolerance)
-    for row in np.flatnonzero((a.indices != b.indices).any(axis=1)):
-        scores = dict(zip(a.indices[row].tolist(), a.scores[row].tolist(), strict=True))
-        for slot, label in enumerate(b.indices[row].tolist()):
-            worst = a.scores[row, -1]  # a label of b that a lacks can only have tied for last place
-            assert abs(scores.get(label, worst) - b.scores[row, slot]) <= tolerance

@@ -9,13 +9,12 @@ import sys
 import time
 from pathlib import Path
 
-import pytest
-from contract_cases import Case
+from contract_cases import Case, features
 
 PROMPTLY = 6.0  # seconds; on an idle machine it is a fraction of one
 
 
-@pytest.mark.features
+@features
 def test_ctrl_c(case: Case) -> None:
     script = Path(__file__).with_name("interrupted.py")
     process = subprocess.Popen(

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from contract_cases import CASES, Case, Problem, as_texts, make_problem
+from contract_cases import CASES, Case, Problem, as_texts, features, make_problem
 
 import longtail as lt
 from longtail import TopK
@@ -245,7 +245,7 @@ def test_many_threads_ask_one_loaded_model(make: Make, problem: Problem, tmp_pat
     assert wrong == []
 
 
-@pytest.mark.features
+@features
 @pytest.mark.skipif(sys.platform == "win32", reason="needs fork")
 def test_forked_workers_answer_alike(tmp_path: Path) -> None:
     """Every model in one process: loaded, asked, forked, and asked again."""

@@ -122,3 +122,17 @@ def test_malformed_json_lines(tmp_path, line, message, column):
     assert caught.value.line == 2
     if column is not None:
         assert caught.value.column == column
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_utf_16_is_told_from_its_mark(tmp_path, encoding, packed):
+    text = "\ufeffhällo \u2028 \U0001f600\r\nzwei\n" + "x" * 300_000 + "\n"
+    raw = text.encode(encoding)
+    path = tmp_path / "a.txt"
+    path.write_bytes(gzip.compress(raw) if packed else raw)
+    lines = [line for _, line in read_lines(path)]
+    assert lines == ["hällo \u2028 \U0001f600", "zwei", "x" * 300_000]
+    path.write_bytes(raw[:-1])
+    with pytest.raises(DataFormatError, match="UTF-16"):
+        list(read_lines(path))

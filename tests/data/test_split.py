@@ -28,7 +28,7 @@ def counts(Y):
     seed=st.integers(0, 5),
 )
 def test_every_label_keeps_its_rows(rows, size, min_train, seed):
-    Y = Split(Y=rows).Y
+    Y = Split(Y=[set(row) for row in rows]).Y  # lists of 0 and 1 alone would be ambiguous
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         train, valid = train_validation_indices(

@@ -157,7 +157,13 @@ def test_another_delimiter(tmp_path):
     (tmp_path / "a.csv").write_text("text;labels\nx;a\n")
     with pytest.raises(DataFormatError, match="no column 'text': the columns are 'text;labels'"):
         read_table(tmp_path / "a.csv")
+    with pytest.raises(DataFormatError, match="between ';': pass delimiter=';'"):
+        read_table(tmp_path / "a.csv")
     assert read_table(tmp_path / "a.csv", delimiter=";") == (["x"], [["a"]])
+    (tmp_path / "b.csv").write_text("words,tags\nx,a\n")  # other names, but the right delimiter
+    with pytest.raises(DataFormatError) as caught:
+        read_table(tmp_path / "b.csv")
+    assert "delimiter=" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -169,8 +175,11 @@ def test_another_delimiter(tmp_path):
         ("a.csv", "text,labels,text\n", "more than one column 'text'", 1),
         ("a.csv", "text,labels\nx,a\ny\n", "expected 2 fields, as in the header, got 1", 3),
         ("a.csv", "text,labels\nx,a,b\n", "got 3", 2),
-        ("a.csv", 'text,labels\n"x,a\ny,b\n', "end of data", 3),
-        ("a.csv", 'text,labels\n"x"y,a\n', "expected a row", 2),
+        ("a.csv", 'text,labels\n"x,a\ny,b\n', "begins here is never closed", 2),
+        ("a.csv", 'text,labels\n"x"y,a\n', "begins here does not end well", 2),
+        ("a.csv", 'text,labels\n"a ""b"" c\nd",e\n"x,a\ny,b\nz "q" r,b\n', "not end well", 4),
+        ("a.csv", 'text,labels\n"a\nb","c\nd\n', "never closed", 3),
+        ("a.csv", "t\0e\0,l\0\n", "seems to be UTF-16", 1),
         ("a.csv", 'text,labels\n"x\ny",[1.5]\n', "labels: expected a list of label", 2),
         ("a.jsonl", '{"text": "x"}\n', "no field 'labels': the fields are 'text'", 1),
         ("a.jsonl", '{"text": "x", "labels": []}\n{"text": 1.5, "labels": []}\n', "text: expec", 2),
@@ -233,6 +242,18 @@ def test_a_likely_separator_is_pointed_out(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         read_table(tmp_path / "a.csv", label_separator=";")
+    with pytest.warns(UserWarning, match="most cells of 'labels' hold ';'"):
+        read_table(tmp_path / "a.csv", label_separator="|")
+
+
+def test_a_separator_that_occurs_nowhere_is_pointed_out(tmp_path):
+    (tmp_path / "a.csv").write_text("text,labels\nx,a\ny,b\n")
+    with pytest.warns(UserWarning, match="label_separator='/' stands in no cell of 'labels'"):
+        read_table(tmp_path / "a.csv", label_separator="/")
+    (tmp_path / "a.jsonl").write_text('{"text": "x", "labels": ["a"]}\n')
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # lists need no separator
+        read_table(tmp_path / "a.jsonl", label_separator="/")
 
 
 @pytest.mark.parametrize(

@@ -27,12 +27,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from mutation import JUNK, copied, mutate, mutate_files
-from saved_models import ETA, LABELS, MODELS, NAMES, TEXTS, X, Y, exercise
+from saved_models import BLOCKS, ETA, LABELS, MODELS, NAMES, TEXTS, X, Y, exercise
 from text_models import import_text_packages
 from watched import Outcome, run
 
 import longtail as lt
 from longtail import metrics, persist
+from longtail._blocks import BlockRows
 
 sys.path.append(str(Path(__file__).parents[1] / "data"))
 
@@ -132,6 +133,8 @@ ODD: list[Any] = [
     sp.csr_matrix((0, 20)),
     sp.eye(20, format="coo"),
     X,
+    BLOCKS,
+    BlockRows(X, np.full((60, 2), np.nan)),
     X.toarray(),
     Y,
     Y.astype(bool),

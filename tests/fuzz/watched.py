@@ -30,8 +30,8 @@ __all__ = ["Outcome", "run"]
 HANG = 10.0  # seconds
 _ROOM = 2 << 30  # bytes that a child may take beyond what it starts with
 # What a user may be told. Others are faults of ours.
-TOLD = (ArithmeticError, AttributeError, LookupError, MemoryError, OSError, TypeError, ValueError)
-TOLD += (ImportError, NotImplementedError, RuntimeError, KeyboardInterrupt)
+TOLD = (AttributeError, LookupError, MemoryError, OSError, TypeError, ValueError)
+TOLD += (ImportError, RuntimeError, KeyboardInterrupt)
 
 
 @dataclass
@@ -106,9 +106,9 @@ def _work(
 def _end(name: Any, case: Any) -> str:
     try:
         case(name)
-    except TOLD as error:
-        return type(error).__name__
     except BaseException as error:
+        if isinstance(error, TOLD) and not isinstance(error, NotImplementedError):
+            return type(error).__name__
         where = traceback.extract_tb(error.__traceback__)[-1]
         text = f"{type(error).__name__} {error} at {where.filename}:{where.lineno}: {name!r}"
         return f"{type(error).__name__}\t{' '.join(text.split())[:500]}"

@@ -177,7 +177,7 @@ def test_converted_arrays_live_as_long_as_the_searcher() -> None:
 
 def test_threads_keep_to_their_memory() -> None:
     one = train(level())[0]
-    needed = core.worker_bytes(X.shape[0], X.nnz, X.shape[1], True)
+    needed = core.worker_bytes(X.shape[0], X.nnz, X.shape[1], 0, True)
     assert needed > 68 * X.shape[0]
     for room, threads in [(needed * 10, 4), (needed * 2 + 1, 2), (0, 1)]:
         arrays, about = train(level(scratch_bytes=room), n_threads=4)
@@ -190,10 +190,10 @@ def test_a_memory_limit_counts_what_threads_need() -> None:
     labels = sp.random(20_000, 10, density=0.05, format="csr", dtype=np.float32, random_state=1)
     limit, in_use = 200_000_000, 0
     plan = plan_memory(limit, rows, labels, in_use=in_use)
-    one = core.worker_bytes(*rows.shape[:1], rows.nnz, rows.shape[1], True)
+    one = core.worker_bytes(*rows.shape[:1], rows.nnz, rows.shape[1], 0, True)
     assert one <= plan.scratch_bytes <= limit - plan.batch_bytes
     newton = plan_memory(limit, rows, labels, dual=False, in_use=in_use)
-    assert core.worker_bytes(20_000, rows.nnz, 300, False) > one
+    assert core.worker_bytes(20_000, rows.nnz, 300, 0, False) > one
     with pytest.raises(ValueError, match="too small"):
         plan_memory(50_000_000 + one, rows, labels, in_use=0)
     assert newton.scratch_bytes > 0

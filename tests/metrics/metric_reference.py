@@ -86,7 +86,7 @@ def ndcg(Y, top, k):
     return mean(quotient(gains(Y, top, k) @ discount(k), best(Y, k) @ discount(k)))
 
 
-def abandonment(Y, top, k):
+def hit_rate(Y, top, k):
     return mean(gains(Y, top, k).sum(1) > 0)
 
 

@@ -11,12 +11,13 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import longtail as lt
 from longtail import TopK, metrics
 
 TRUTH = [[0, 2], [1, 3]]
 SCORES = np.array([[0.9, 0.8, 0.7, 0.1], [0.1, 0.9, 0.2, 0.3]])
 INVERSE = SimpleNamespace(inverse_=np.array([1.0, 2.0, 4.0, 10.0]))
-ROW_WISE = ["precision", "recall", "f1", "dcg", "ndcg", "abandonment", "hamming_loss"]
+ROW_WISE = ["precision", "recall", "f1", "dcg", "ndcg", "hit_rate", "hamming_loss"]
 
 
 def test_exact_case_of_two_rows():
@@ -142,3 +143,14 @@ def test_results_do_not_depend_on_threads_or_container():
             ]
         )
     assert values[0] == values[1] == values[2] == values[3]
+
+
+def test_the_old_name_of_the_hit_rate_warns():
+    with pytest.warns(DeprecationWarning, match="hit_rate_at_k"):
+        old = metrics.abandonment_at_k
+    assert old(TRUTH, SCORES, k=1) == metrics.hit_rate_at_k(TRUTH, SCORES, k=1)
+    report = lt.evaluate(TRUTH, SCORES, k=1, n_resamples=0)
+    with pytest.warns(DeprecationWarning, match="hit rate@1"):
+        assert report["abandonment@1"] == report["hit rate@1"]
+    with pytest.raises(AttributeError, match="no_such"):
+        metrics.no_such  # noqa: B018

@@ -37,6 +37,7 @@ struct LevelInputs {
   CsrView start_view = start.view();
   std::vector<float> start_bias = random_floats(120, 10, -1.0f, 0.0f);
   std::vector<uint8_t> known_row, known_positive;
+  std::vector<float> dense = random_floats(500 * 20, 11, -0.3f, 0.3f);
 
   LevelInputs() {
     for (int64_t parent = 0; parent < 3; ++parent) {
@@ -72,6 +73,12 @@ struct LevelInputs {
     return out;
   }
 
+  LevelData with_dense() const {
+    LevelData out = data();
+    out.dense = {500, 20, dense.data()};
+    return out;
+  }
+
   LevelData continued() const {
     LevelData out = data();
     out.start = &start_view;
@@ -82,7 +89,9 @@ struct LevelInputs {
   }
 };
 
-Case training(const std::string& name, bool dual, Loss loss, int64_t batch_bytes, bool continued = false) {
+enum class Rows { plain, continued, with_dense };
+
+Case training(const std::string& name, bool dual, Loss loss, int64_t batch_bytes, Rows rows = Rows::plain) {
   auto inputs = std::make_shared<LevelInputs>();
   return {name, [=](int n_threads, Digest& digest) {
             LevelParams params;
@@ -93,7 +102,10 @@ Case training(const std::string& name, bool dual, Loss loss, int64_t batch_bytes
             params.batch_bytes = batch_bytes;
             ChunkLayer layer;
             LevelReport report;
-            train_level(continued ? inputs->continued() : inputs->data(), params, n_threads, layer, report, kGoOn);
+            const LevelData data = rows == Rows::continued    ? inputs->continued()
+                                   : rows == Rows::with_dense ? inputs->with_dense()
+                                                              : inputs->data();
+            train_level(data, params, n_threads, layer, report, kGoOn);
             add_layer(layer, digest);
             digest.add(&report.iterations, 1);
           }};
@@ -150,6 +162,21 @@ struct Tree {
     build_layer(weights.view(), bias.data(), static_cast<int64_t>(cut.size()) - 1, cut.data(), 4, layer);
   }
 
+  // The same tree for queries whose last columns are dense.
+  Csr sparse_block = random_csr(700, kFeatures - 20, 15, 24);
+  std::vector<float> dense_block = random_floats(700 * 20, 25, -0.3f, 0.3f);
+  std::vector<OwnedDenseTable> tables;
+
+  Queries asked_in_blocks() {
+    for (const ChunkLayerView& layer : model.layers) tables.emplace_back(layer, 20, 4);
+    for (const OwnedDenseTable& table : tables) model.tables.push_back(table.view());
+    Queries out;
+    out.normalize = true;
+    out.sparse = sparse_block.view();
+    out.matrix = {700, 20, dense_block.data()};
+    return out;
+  }
+
   Queries asked() const {
     Queries out;
     out.normalize = true;
@@ -158,8 +185,9 @@ struct Tree {
   }
 };
 
-Case searching(const std::string& name, bool filtered) {
+Case searching(const std::string& name, bool filtered, bool blocks = false) {
   auto tree = std::make_shared<Tree>();
+  const Queries queries = blocks ? tree->asked_in_blocks() : tree->asked();
   return {name, [=](int n_threads, Digest& digest) {
             Answers out(700, 10);
             std::vector<ScratchPtr> scratch;
@@ -168,8 +196,8 @@ Case searching(const std::string& name, bool filtered) {
             filter.lists.exclude.ptr = tree->deny_ptr.data();
             filter.lists.exclude.ids = tree->denied.data();
             for (int again = 0; again < 2; ++again)  // scratch is used again
-              beam_search(tree->model, tree->asked(), {3}, 10, n_threads, scratch, out.ids.data(), out.scores.data(),
-                          kGoOn, filtered ? &filter : nullptr);
+              beam_search(tree->model, queries, {3}, 10, n_threads, scratch, out.ids.data(), out.scores.data(), kGoOn,
+                          filtered ? &filter : nullptr);
             out.digest(digest);
           }};
 }
@@ -178,7 +206,7 @@ Case scoring_a_layer() {
   auto tree = std::make_shared<Tree>();
   return {"score_layer", [=](int n_threads, Digest& digest) {
             std::vector<float> out(700 * 320);
-            score_layer(tree->model.layers[1], tree->asked(), n_threads, out.data(), kGoOn);
+            score_layer(tree->model.layers[1], nullptr, tree->asked(), n_threads, out.data(), kGoOn);
             digest.add(out);
           }};
 }
@@ -256,10 +284,13 @@ Case unit_length() {
 std::vector<Case> linear_cases() {
   return {training("train_level, dual", true, Loss::squared_hinge, int64_t{1} << 30),
           training("train_level, dual, small batches", true, Loss::hinge, 1 << 12),
-          training("train_level, dual, continued", true, Loss::squared_hinge, int64_t{1} << 30, true),
+          training("train_level, dual, continued", true, Loss::squared_hinge, int64_t{1} << 30, Rows::continued),
+          training("train_level, dual, dense block", true, Loss::squared_hinge, 1 << 12, Rows::with_dense),
+          training("train_level, Newton, dense block", false, Loss::logistic, 1 << 12, Rows::with_dense),
           training("train_level, Newton", false, Loss::logistic, int64_t{1} << 30),
           searching("beam_search", false),
           searching("beam_search, a deny list per row", true),
+          searching("beam_search, dense block", false, true),
           scoring_a_layer(),
           building_a_layer(),
           label_features(0),

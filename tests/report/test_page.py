@@ -183,3 +183,24 @@ def test_small_formats():
     assert count_range(1, 1_234_567, compact=True) == "1\N{EN DASH}1.2M"
     assert printable("a\tb\xa0c\nd\x07") == "a b c d\ufffd"
     assert printable("\u06cc\u200c\u06a9") == "\u06cc\u200c\u06a9"
+
+
+def test_label_texts_stand_before_names() -> None:
+    Y = [[0], [1], [1]]
+    top = [[1, 0], [0, 1], [0, 1]]
+    texts = ["Fire & <smoke>", ""]
+    report = lt.evaluate(Y, top, k=1, label_names=["F1", "W2"], label_texts=texts, n_resamples=0)
+    page = report.to_html()
+    assert "Fire &amp; &lt;smoke&gt; (F1)" in page and ">W2<" in page
+    assert report.to_dict()["labels"]["missed"][1]["text"] == "Fire & <smoke>"
+    with pytest.raises(ValueError, match="label_texts has 1 texts, but there are 2 labels"):
+        lt.evaluate(Y, top, k=1, label_texts=["x"], n_resamples=0)
+
+
+def test_the_reliability_plot_names_its_axes() -> None:
+    top = lt.TopK([[0], [1]], [[0.9], [0.2]], 2)
+    page = lt.evaluate([[0], [0]], top, k=1, probabilities=True, n_resamples=0).to_html()
+    chart = page[page.index('aria-label="Reliability') :].partition("</svg>")[0]
+    for text in ("probability given", "answers that are right", "0 %", "100 %"):
+        assert f">{text}</text>" in chart
+    assert chart.count("rotate(-90") == 1

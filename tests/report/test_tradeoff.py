@@ -71,7 +71,12 @@ def test_plot(problem, tmp_path) -> None:
     curve.plot(tmp_path / "curve.png")
     assert (tmp_path / "curve.png").read_bytes()[:4] == b"\x89PNG"
     axes = curve.plot()
-    assert axes.get_xlabel() == "precision@3" and axes.get_ylabel() == "macro_f1@3"
+    assert axes.get_xlabel() == "precision@3, per cent"
+    assert axes.get_ylabel() == "macro_f1@3, per cent"
+    best = max(point.values[0] for point in curve.points)
+    assert axes.dataLim.x1 == pytest.approx(100 * best)
+    names = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert "power law 1/4 to 3/4" in names and len(names) < 7
 
 
 def test_refusals(problem) -> None:

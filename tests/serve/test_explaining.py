@@ -292,5 +292,6 @@ def test_texts_with_many_labels_are_asked_in_smaller_batches(
 
 def test_the_page_asks_for_one_label_at_a_time() -> None:
     """``test_service_page.py`` looks at the marks in a browser, where there is one."""
-    script = (Path(lt.__file__).parent / "serve" / "static" / "page.js").read_text()
-    assert script.count('call("/explain"') == 1 and "explain: true" not in script
+    folder = Path(lt.__file__).parent / "serve" / "static"
+    scripts = "".join(path.read_text() for path in sorted(folder.glob("*.js")))
+    assert scripts.count('post("/explain"') == 1 and "explain: true" not in scripts

@@ -54,6 +54,8 @@ TRAINING = {
     "max_length": [128, 256, 256, 128, 128, 128],
     "man_beam": [5, 20, 50, 5, 5, 20],
     "batch_size": [256] * 6,
+    "output_learning_rate": [None] * 6,
+    "bootstrap_cost": [100.0] * 6,
 }
 RANKER = {
     "positive_cost": [2, 4, 0.25, 4, 1, 8],

@@ -132,9 +132,18 @@ static LT_INLINE void store_as(T* p, const V& v) {
   }
 }
 
+template <class V>
+static LT_INLINE V load_anywhere_as(const float* p) {
+  if constexpr (Halved<V>)
+    return {load_anywhere_as<Half<V>>(p), load_anywhere_as<Half<V>>(p + sizeof(V) / 8)};
+  else
+    return load_unaligned(p);
+}
+
 static LT_INLINE f32x16 splat(float x) { return splat_as<f32x16>(x); }
 // p aligned to 64 bytes
 static LT_INLINE f32x16 load(const float* p) { return load_as<f32x16>(p); }
+static LT_INLINE f32x16 load_anywhere(const float* p) { return load_anywhere_as<f32x16>(p); }  // not aligned
 static LT_INLINE i32x16 load(const int32_t* p) { return load_as<i32x16>(p); }
 static LT_INLINE void store(float* p, const f32x16& v) { store_as(p, v); }
 static LT_INLINE void store(int32_t* p, const i32x16& v) { store_as(p, v); }

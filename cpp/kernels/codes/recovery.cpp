@@ -14,27 +14,48 @@ namespace {
 
 constexpr int64_t kProductsPerTask = 64;  // share a block of rows while it is in cache
 constexpr int64_t kVotesPerTask = 16;
+constexpr int64_t kRowsPerPart = 1 << 16;  // fewer are not worth a thread
 
 }  // namespace
 
 bool top_inner_products(const float* blocks, int64_t n_rows, const float* bias, const MatrixView<const float>& queries,
                         int64_t k, int n_threads, int32_t* ids, float* products, const Poll& poll) {
   const DenseKernels& dense = LT_DISPATCH(dense);
-  const int64_t d = queries.n_cols;
-  auto search = [&](int64_t begin, int64_t end, int) {
-    std::vector<BestK> best(end - begin);
-    for (BestK& each : best) each.reset(k);
+  const int64_t d = queries.n_cols, n = queries.n_rows;
+  // Few queries leave threads idle: then each of them looks at a part of the rows, and the parts' best are merged.
+  const int64_t tasks = (n + kProductsPerTask - 1) / kProductsPerTask;
+  const int64_t wanted = std::min((n_threads + tasks - 1) / std::max<int64_t>(tasks, 1), n_rows / kRowsPerPart);
+  const int64_t parts = std::max<int64_t>(wanted, 1);
+  const int64_t part_rows = (n_rows / parts + 15) / 16 * 16;
+  std::vector<BestK> best(n * parts);  // [query][part]
+  auto search = [&](int64_t task, int64_t, int) {
+    const int64_t part = task % parts, begin = task / parts * kProductsPerTask;
+    const int64_t end = std::min(begin + kProductsPerTask, n);
+    const int64_t last = part + 1 == parts ? n_rows : std::min(n_rows, (part + 1) * part_rows);
+    for (int64_t q = begin; q < end; ++q) best[q * parts + part].reset(k);
     std::vector<float> found((end - begin) * 16);
-    for (int64_t first = 0; first < n_rows; first += 16) {
+    for (int64_t first = part * part_rows; first < last; first += 16) {
       dense.dot_block(queries.row(begin), end - begin, blocks + first * d, d, found.data());
-      const int64_t width = std::min<int64_t>(16, n_rows - first);
-      for (int64_t q = 0; q < end - begin; ++q)
+      const int64_t width = std::min<int64_t>(16, last - first);
+      for (int64_t q = begin; q < end; ++q)
         for (int64_t i = 0; i < width; ++i)
-          best[q].push(found[q * 16 + i] + (bias ? bias[first + i] : 0.0f), static_cast<int32_t>(first + i));
+          best[q * parts + part].push(found[(q - begin) * 16 + i] + (bias ? bias[first + i] : 0.0f),
+                                      static_cast<int32_t>(first + i));
     }
-    for (int64_t q = begin; q < end; ++q) best[q - begin].write(ids + q * k, products + q * k);
+    if (parts > 1) return;
+    for (int64_t q = begin; q < end; ++q) {
+      best[q].write(ids + q * k, products + q * k);
+      best[q] = BestK();
+    }
   };
-  return parallel_blocks(queries.n_rows, kProductsPerTask, n_threads, search, poll);
+  if (!parallel_blocks(tasks * parts, 1, n_threads, search, poll)) return false;
+  for (int64_t q = 0; parts > 1 && q < n; ++q) {
+    BestK& all = best[q * parts];
+    for (int64_t part = 1; part < parts; ++part)
+      for (const Scored& item : best[q * parts + part].items) all.push(item.score, item.id);
+    all.write(ids + q * k, products + q * k);
+  }
+  return true;
 }
 
 bool inner_products(const float* blocks, int64_t n_rows, const float* bias, const MatrixView<const float>& queries,

@@ -1,8 +1,8 @@
 #include "kernels/linear/beam_search.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
+#include <numeric>
 
 #include "kernels/base/best_k.h"
 #include "kernels/linear/chunk_scores.h"
@@ -75,9 +75,20 @@ struct SearchScratch {
   std::vector<Expansion> work;
   std::vector<double> scale;
   std::vector<TreeBits> bits;  // of each query, under a filter with lists per row
+  // For queries with a dense block: those of all, and of the query at hand; what its children have at most; those to
+  // look at, and what they have.
+  std::vector<OwnedDenseQuery> blocks;
+  DenseQuery block;
+  std::vector<int32_t> chosen;
+  std::vector<float> most_memory = std::vector<float>(kMaxChunk + 16, 0.0f), products;
+  BestK seeds;
 
-  float* scores() {  // (kMaxChunk), aligned for vectors
-    return reinterpret_cast<float*>((reinterpret_cast<uintptr_t>(z.data()) + 63) / 64 * 64);
+  float* scores() { return aligned(z); }
+  float* most() { return aligned(most_memory); }
+
+ private:
+  static float* aligned(std::vector<float>& memory) {  // (kMaxChunk), for vectors
+    return reinterpret_cast<float*>((reinterpret_cast<uintptr_t>(memory.data()) + 63) / 64 * 64);
   }
 };
 
@@ -93,6 +104,8 @@ double query_scale(const Queries& queries, int64_t query) {
   const int64_t n = queries.dense ? queries.matrix.n_cols : queries.sparse.row_nnz(query);
   double sum = 0;
   for (int64_t p = 0; p < n; ++p) sum += static_cast<double>(begin[p]) * begin[p];
+  for (int64_t j = 0; queries.blocks() && j < queries.matrix.n_cols; ++j)
+    sum += static_cast<double>(queries.matrix.row(query)[j]) * queries.matrix.row(query)[j];
   return sum > 0 ? 1 / std::sqrt(sum) : 1.0;  // in double: the inverse of a tiny length overflows a float
 }
 
@@ -111,17 +124,6 @@ struct Asked {
   QueryRow next_row;              // ... and for which query
 };
 
-float weight_at(const ChunkLayerView& layer, int64_t entry) {
-  switch (layer.precision) {
-    case WeightType::int8:
-      return static_cast<float>(layer.value_int8[entry]);
-    case WeightType::bf16:
-      return std::bit_cast<float>(static_cast<uint32_t>(layer.value_bf16[entry]) << 16);
-    default:
-      return layer.value[entry];
-  }
-}
-
 // z[j] += w_j . x * scale for the children of one chunk and a dense x: every feature of the chunk is looked at.
 void add_dense(const ChunkLayerView& layer, int64_t chunk, const float* x, double scale, float* z) {
   const uint32_t* entry_ptr = layer.entry_ptr + layer.feature_ptr[chunk] + chunk;
@@ -130,7 +132,7 @@ void add_dense(const ChunkLayerView& layer, int64_t chunk, const float* x, doubl
     if (x[layer.features[f]] == 0) continue;
     const float scaled = static_cast<float>(scale * x[layer.features[f]]);
     for (int64_t e = base + entry_ptr[0]; e < base + entry_ptr[1]; ++e)
-      z[layer.child[e]] += scaled * weight_at(layer, e);
+      z[layer.child[e]] += scaled * value_of_entry(layer, e);
   }
 }
 
@@ -157,44 +159,137 @@ int64_t score_chunk(const ChunkLayerView& layer, int64_t chunk, const Asked& ask
   return n_entries;
 }
 
-// Pushes the children of one parent.
-void expand(const ChunkLayerView& layer, const PostProcessor& post, const Expansion& task, Asked asked,
-            const int32_t* label_of, const Bits* allowed, SearchScratch& scratch, BestK& candidates) {
-  const bool bounded = post.transform != Transform::noop;
-  const float base = bounded ? task.score : 0.0f;
-  auto least = [&] {
-    if (!bounded) return candidates.threshold;
-    const float lowest = lowest_useful(candidates, base);
-    return lowest == -kInf ? lowest : least_z(post, lowest - base);
-  };
-  const int64_t* after = asked.next;
-  const QueryRow row_after = asked.next_row;
-  const int64_t last = layer.parent_chunks[task.parent + 1];
-  float* z = scratch.scores();
-  for (int64_t chunk = layer.parent_chunks[task.parent]; chunk < last; ++chunk) {
-    if (bounded && task.score < lowest_useful(candidates, base)) return;
-    const int64_t first = layer.chunk_children[chunk], width = layer.chunk_children[chunk + 1] - first;
-    if (allowed && !allowed->any(first, first + width)) continue;
-    const int64_t sibling = chunk + 1;
-    asked.next = sibling < last ? &sibling : after;
-    asked.next_row = sibling < last ? query_row(asked.queries, asked.query, asked.scale) : row_after;
-    scratch.entries += score_chunk(layer, chunk, asked, scratch.lookups, z);
+// Adds the dense block's part to the scores of the chosen children.
+void add_block(const DenseTable& table, int64_t first, SearchScratch& scratch, float* z) {
+  const int64_t n = static_cast<int64_t>(scratch.chosen.size());
+  if (static_cast<int64_t>(scratch.products.size()) < n) scratch.products.resize(n);
+  LT_DISPATCH(chunk_kernels)
+      .dense_products(table.row(first), table.stride, scratch.block.x, scratch.chosen.data(), n,
+                      scratch.products.data());
+  for (int64_t c = 0; c < n; ++c) z[scratch.chosen[c]] += scratch.products[c];
+}
+
+// A layer on the way of a query: how children are scored, and which may be answers.
+struct Level {
+  const ChunkLayerView& layer;
+  const DenseTable* table;  // for queries with a dense block
+  const PostProcessor& post;
+  const int32_t* label_of;  // null: children are their own names
+};
+
+// One parent of one query: its children become candidates.
+class Expanding {
+ public:
+  Expanding(const Level& level, const Expansion& task, const Bits* allowed, SearchScratch& scratch, BestK& candidates)
+      : level_(level),
+        task_(task),
+        allowed_(allowed),
+        scratch_(scratch),
+        candidates_(candidates),
+        bounded_(level.post.transform != Transform::noop),
+        base_(bounded_ ? task.score : 0.0f),
+        z_(scratch.scores()) {}
+
+  void run(Asked asked) {
+    const ChunkLayerView& layer = level_.layer;
+    const int64_t* after = asked.next;
+    const QueryRow row_after = asked.next_row;
+    const int64_t last = layer.parent_chunks[task_.parent + 1];
+    if (level_.table) scratch_.block = scratch_.blocks[task_.query].view();
+    for (int64_t chunk = layer.parent_chunks[task_.parent]; chunk < last; ++chunk) {
+      if (bounded_ && task_.score < lowest_useful(candidates_, base_)) return;
+      chunk_ = chunk;
+      first_ = layer.chunk_children[chunk];
+      width_ = layer.chunk_children[chunk + 1] - first_;
+      if (allowed_ && !allowed_->any(first_, first_ + width_)) continue;
+      const int64_t sibling = chunk + 1;
+      asked.next = sibling < last ? &sibling : after;
+      asked.next_row = sibling < last ? query_row(asked.queries, asked.query, asked.scale) : row_after;
+      scratch_.entries += score_chunk(layer, chunk, asked, scratch_.lookups, z_);
+      if (level_.table)
+        push_with_block();
+      else
+        push_reaching();
+    }
+  }
+
+ private:
+  // The smallest score that a child must have to be among the best.
+  float least() const {
+    if (!bounded_) return candidates_.threshold;
+    const float lowest = lowest_useful(candidates_, base_);
+    return lowest == -kInf ? lowest : least_z(level_.post, lowest - base_);
+  }
+
+  bool may(int64_t j) const { return !allowed_ || (*allowed_)[first_ + j]; }
+
+  void push(int64_t j) {
+    const int64_t child = first_ + j;
+    candidates_.push(base_ + log_score(level_.post, z_[j]),
+                     level_.label_of ? level_.label_of[child] : static_cast<int32_t>(child));
+  }
+
+  void push_reaching() {
     float cut = least();
-    float before = candidates.threshold;
-    LT_DISPATCH(chunk_kernels).reaching(z, width, cut, scratch.masks);
-    for (int64_t group = 0; group * 16 < width; ++group)
-      for (uint32_t left = scratch.masks[group]; left; left &= left - 1) {
-        const int64_t j = group * 16 + __builtin_ctz(left), child = first + j;
-        if (!(z[j] >= cut)) continue;  // the bound has risen since
-        if (allowed && !(*allowed)[child]) continue;
-        candidates.push(base + log_score(post, z[j]), label_of ? label_of[child] : static_cast<int32_t>(child));
-        if (candidates.threshold != before) {
-          before = candidates.threshold;
+    float before = candidates_.threshold;
+    LT_DISPATCH(chunk_kernels).reaching(z_, width_, cut, scratch_.masks);
+    for (int64_t group = 0; group * 16 < width_; ++group)
+      for (uint32_t left = scratch_.masks[group]; left; left &= left - 1) {
+        const int64_t j = group * 16 + __builtin_ctz(left);
+        if (!(z_[j] >= cut)) continue;  // the bound has risen since
+        if (!may(j)) continue;
+        push(j);
+        if (candidates_.threshold != before) {
+          before = candidates_.threshold;
           cut = least();
         }
       }
   }
-}
+
+  // z holds what the sparse columns say. First the children that seem best, so that there is something to reach; then
+  // those that may reach it.
+  void push_with_block() {
+    const ChunkKernels& kernels = LT_DISPATCH(chunk_kernels);
+    float* most = scratch_.most();
+    kernels.dense_bounds(*level_.table, chunk_, width_, scratch_.block, z_, most);
+    const int64_t seeds = candidates_.k + 8;
+    if (candidates_.threshold == -kInf && width_ > 4 * seeds) {
+      BestK& best = scratch_.seeds;
+      best.reset(seeds);
+      for (int64_t j = 0; j < width_; ++j)
+        if (may(j)) best.push(most[j], static_cast<int32_t>(j));
+      const int64_t kept = best.finish();
+      scratch_.chosen.clear();
+      for (int64_t s = 0; s < kept; ++s) scratch_.chosen.push_back(best.items[s].id);
+      push_chosen();
+      for (int32_t j : scratch_.chosen) most[j] = -kInf;  // done
+      candidates_.prune();
+    }
+    kernels.reaching(most, width_, least(), scratch_.masks);
+    scratch_.chosen.clear();
+    for (int64_t group = 0; group * 16 < width_; ++group)
+      for (uint32_t left = scratch_.masks[group]; left; left &= left - 1) {
+        const int64_t j = group * 16 + __builtin_ctz(left);
+        if (most[j] != -kInf && may(j)) scratch_.chosen.push_back(static_cast<int32_t>(j));
+      }
+    push_chosen();
+  }
+
+  void push_chosen() {
+    add_block(*level_.table, first_, scratch_, z_);
+    for (int32_t j : scratch_.chosen) push(j);
+  }
+
+  const Level& level_;
+  const Expansion& task_;
+  const Bits* allowed_;
+  SearchScratch& scratch_;
+  BestK& candidates_;
+  const bool bounded_;
+  const float base_;
+  float* z_;
+  int64_t chunk_ = 0, first_ = 0, width_ = 0;  // at hand
+};
 
 // Bits of one query, or those that all queries share.
 struct BlockFilter {
@@ -228,13 +323,19 @@ void search_queries(const SearchModel& model, const Queries& queries, int64_t be
     scratch.candidates.resize(n);
     scratch.beam.resize(n);
     scratch.scale.resize(n);
+    scratch.blocks.resize(n);
   }
   for (int64_t q = 0; q < n; ++q) scratch.scale[q] = query_scale(queries, begin + q);
+  for (int64_t q = 0; q < n && queries.blocks(); ++q)
+    scratch.blocks[q].take(queries.matrix.row(begin + q), queries.matrix.n_cols, scratch.scale[q],
+                           model.tables[0].stride);
   for (int64_t q = 0; q < n; ++q) scratch.beam[q].assign(1, {0.0f, 0});
   const BlockFilter allowed = filter_block(model, filter, shared, begin, n, scratch);
   for (int64_t t = 0; t < depth; ++t) {
     const ChunkLayerView& layer = model.layers[t];
     const bool last = t + 1 == depth;
+    const Level level{layer, queries.blocks() ? &model.tables[t] : nullptr, model.post[t],
+                      last ? model.label_of_leaf : nullptr};
     // Under a filter every node has an allowed label below it, so k nodes are as wide as a beam can have to be.
     const int64_t wanted = last ? k : allowed ? std::max(beams[t], std::min(k, layer.n_children)) : beams[t];
     const Transform transform = model.post[t].transform;
@@ -267,8 +368,8 @@ void search_queries(const SearchModel& model, const Queries& queries, int64_t be
           asked.next_row = query_row(queries, begin + after.query, scratch.scale[after.query]);
           if (*asked.next == layer.parent_chunks[after.parent + 1]) asked.next = nullptr;  // it has no children
         }
-        expand(layer, model.post[t], task, asked, last ? model.label_of_leaf : nullptr,
-               allowed ? &allowed.of(task.query)[t] : nullptr, scratch, scratch.candidates[task.query]);
+        Expanding(level, task, allowed ? &allowed.of(task.query)[t] : nullptr, scratch, scratch.candidates[task.query])
+            .run(asked);
       }
     }
     for (int64_t q = 0; q < n; ++q) {
@@ -321,15 +422,26 @@ bool beam_search(const SearchModel& model, const Queries& queries, const std::ve
   return done;
 }
 
-bool score_layer(const ChunkLayerView& layer, const Queries& queries, int n_threads, float* out, const Poll& poll) {
+bool score_layer(const ChunkLayerView& layer, const DenseTable* table, const Queries& queries, int n_threads,
+                 float* out, const Poll& poll) {
   auto score = [&](int64_t begin, int64_t end, int) {
     std::vector<double> scale(end - begin);
-    std::vector<Lookup> lookups;
+    SearchScratch scratch;
+    scratch.blocks.resize(1);
     for (int64_t q = begin; q < end; ++q) scale[q - begin] = query_scale(queries, q);
-    for (int64_t chunk = 0; chunk < layer.n_chunks; ++chunk)
-      for (int64_t q = begin; q < end; ++q)
-        score_chunk(layer, chunk, {queries, q, scale[q - begin], nullptr, {}}, lookups,
-                    out + q * layer.n_children + layer.chunk_children[chunk]);
+    for (int64_t chunk = 0; chunk < layer.n_chunks; ++chunk) {
+      const int64_t first = layer.chunk_children[chunk], last = layer.chunk_children[chunk + 1];
+      scratch.chosen.resize(last - first);
+      std::iota(scratch.chosen.begin(), scratch.chosen.end(), 0);
+      for (int64_t q = begin; q < end; ++q) {
+        float* z = out + q * layer.n_children + first;
+        score_chunk(layer, chunk, {queries, q, scale[q - begin], nullptr, {}}, scratch.lookups, z);
+        if (!table) continue;
+        scratch.blocks[0].take(queries.matrix.row(q), queries.matrix.n_cols, scale[q - begin], table->stride);
+        scratch.block = scratch.blocks[0].view();
+        add_block(*table, first, scratch, z);
+      }
+    }
   };
   return parallel_blocks(queries.n(), search_block(queries.n(), n_threads), n_threads, score, poll);
 }

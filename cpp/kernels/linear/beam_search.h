@@ -20,6 +20,7 @@
 #include "kernels/base/topk.h"
 #include "kernels/base/views.h"
 #include "kernels/linear/chunk_layer.h"
+#include "kernels/linear/dense_table.h"
 #include "kernels/linear/tree_filter.h"
 
 namespace lt {
@@ -40,16 +41,20 @@ struct PostProcessor {
 
 struct SearchModel {
   std::vector<ChunkLayerView> layers;      // root first; layers[t].n_parents == layers[t - 1].n_children
+  std::vector<DenseTable> tables;          // one per layer for queries with a dense block, or none
   std::vector<PostProcessor> post;         // one per layer
   const int32_t* label_of_leaf = nullptr;  // (n_children of the last layer), or null for the identity
 };
 
-// Queries: sparse rows, or dense ones; with `normalize` they count as scaled to unit length.
+// Queries: sparse rows, or dense ones, or sparse ones with a dense block (`matrix`) for the last columns; with
+// `normalize` they count as scaled to unit length.
 struct Queries {
   bool dense = false;
   bool normalize = false;
   CsrView sparse;
   MatrixView<const float> matrix;
+
+  bool blocks() const { return !dense && matrix.n_cols > 0; }
 
   int64_t n() const { return dense ? matrix.n_rows : sparse.n_rows; }
 };
@@ -69,7 +74,9 @@ bool beam_search(const SearchModel& model, const Queries& queries, const std::ve
 // small: a block reads every chunk once for all its queries. No answer depends on it.
 int64_t search_block(int64_t n, int n_threads);
 
-// Raw scores of all children of one layer, out: (n, n_children); no beam, no post-processor.
-bool score_layer(const ChunkLayerView& layer, const Queries& queries, int n_threads, float* out, const Poll& poll = {});
+// Raw scores of all children of one layer, out: (n, n_children); no beam, no post-processor. `table`: of the layer, for
+// queries with a dense block.
+bool score_layer(const ChunkLayerView& layer, const DenseTable* table, const Queries& queries, int n_threads,
+                 float* out, const Poll& poll = {});
 
 }  // namespace lt

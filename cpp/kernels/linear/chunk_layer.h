@@ -11,6 +11,7 @@
 // directory: features with the same id >> shift share a bucket, and a bucket is a range of `features`.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <vector>
 
@@ -48,6 +49,24 @@ struct ChunkLayerView {
   const float* step = nullptr;  // (n_children), for int8
   const float* bias = nullptr;  // (n_children), already times the constant feature
 };
+
+// An entry in the units of the layer: of int8 layers, in steps of its child.
+inline float value_of_entry(const ChunkLayerView& layer, int64_t entry) {
+  switch (layer.precision) {
+    case WeightType::int8:
+      return static_cast<float>(layer.value_int8[entry]);
+    case WeightType::bf16:
+      return std::bit_cast<float>(static_cast<uint32_t>(layer.value_bf16[entry]) << 16);
+    default:
+      return layer.value[entry];
+  }
+}
+
+// The weight itself.
+inline float weight_of_entry(const ChunkLayerView& layer, int64_t entry, int64_t child) {
+  const float value = value_of_entry(layer, entry);
+  return layer.precision == WeightType::int8 ? value * layer.step[child] : value;
+}
 
 // The same arrays, owned.
 struct ChunkLayer {

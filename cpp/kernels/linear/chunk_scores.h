@@ -18,6 +18,7 @@
 
 #include "kernels/base/dispatch.h"
 #include "kernels/linear/chunk_layer.h"
+#include "kernels/linear/dense_table.h"
 
 namespace lt {
 
@@ -43,6 +44,14 @@ struct ChunkKernels {
   // that were added.
   int64_t (*add_products)(const ChunkLayerView& layer, int64_t chunk, const QueryRow& query, const int64_t* next,
                           const QueryRow& next_query, Lookup* lookups, float* z);
+  // most[j] >= z[j] + <w_j, x> for the children of a chunk, by the estimates of dense_table.h. most: as long as a
+  // multiple of 16.
+  void (*dense_bounds)(const DenseTable& table, int64_t chunk, int64_t width, const DenseQuery& query, const float* z,
+                       float* most);
+  // out[j] = <row j of a dense table, x> for the listed rows: lane l of 16 sums up the columns l, l + 16, ... in two
+  // parts, and the lanes are added in pairs 8, 4, 2 and 1 apart. x: (stride), as long as a row.
+  void (*dense_products)(const float* table, int64_t stride, const float* x, const int32_t* rows, int64_t n,
+                         float* out);
   // Bit j % 16 of masks[j / 16] tells whether z[j] >= cut, which NaN never is. z: aligned to 64 bytes, and as long as a
   // multiple of 16; what lies beyond n is not counted.
   void (*reaching)(const float* z, int64_t n, float cut, uint16_t* masks);

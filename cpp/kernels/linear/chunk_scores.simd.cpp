@@ -119,6 +119,95 @@ int64_t add_products(const ChunkLayerView& layer, int64_t chunk, const QueryRow&
   }
 }
 
+LT_INLINE int32_t four_of(const uint8_t* u) {
+  typedef int32_t Four __attribute__((aligned(1), may_alias));
+  return *reinterpret_cast<const Four*>(u);
+}
+
+// sums[l] = sum over the columns of u times the code of child l of a group.
+#if defined(__AVX512BW__)
+// Machines with AVX-512 mostly have the instruction that does it all.
+__attribute__((target("avx512vnni"))) void code_products_at_once(const int8_t* group, int64_t stride, const uint8_t* u,
+                                                                 int32_t* sums) {
+  __m512i even = _mm512_setzero_si512(), odd = even;
+  for (int64_t j = 0; j < stride; j += 8) {
+    const __m512i a = _mm512_set1_epi32(four_of(u + j)), b = _mm512_set1_epi32(four_of(u + j + 4));
+    even = _mm512_dpbusd_epi32(even, a, _mm512_loadu_si512(group + j * 16));
+    odd = _mm512_dpbusd_epi32(odd, b, _mm512_loadu_si512(group + j * 16 + 64));
+  }
+  _mm512_storeu_si512(sums, _mm512_add_epi32(even, odd));
+}
+#endif
+
+void code_products(const int8_t* group, int64_t stride, const uint8_t* u, int32_t* sums) {
+#if defined(__AVX512BW__)
+  const __m512i ones = _mm512_set1_epi16(1);
+  __m512i sum = _mm512_setzero_si512();
+  for (int64_t j = 0; j < stride; j += 4) {  // 127 * 127 * 2 fits into 16 bits
+    const __m512i pairs = _mm512_maddubs_epi16(_mm512_set1_epi32(four_of(u + j)), _mm512_loadu_si512(group + j * 16));
+    sum = _mm512_add_epi32(sum, _mm512_madd_epi16(pairs, ones));
+  }
+  _mm512_storeu_si512(sums, sum);
+#elif defined(__AVX2__)
+  const __m256i ones = _mm256_set1_epi16(1);
+  __m256i low = _mm256_setzero_si256(), high = low;
+  for (int64_t j = 0; j < stride; j += 4) {
+    const __m256i x = _mm256_set1_epi32(four_of(u + j));
+    const auto* line = reinterpret_cast<const __m256i*>(group + j * 16);
+    low = _mm256_add_epi32(low, _mm256_madd_epi16(_mm256_maddubs_epi16(x, _mm256_loadu_si256(line)), ones));
+    high = _mm256_add_epi32(high, _mm256_madd_epi16(_mm256_maddubs_epi16(x, _mm256_loadu_si256(line + 1)), ones));
+  }
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(sums), low);
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(sums + 8), high);
+#else
+  for (int lane = 0; lane < 16; ++lane) sums[lane] = 0;
+  for (int64_t j = 0; j < stride; j += 4)
+    for (int lane = 0; lane < 16; ++lane)
+      for (int part = 0; part < 4; ++part)
+        sums[lane] += static_cast<int32_t>(u[j + part]) * group[j * 16 + lane * 4 + part];
+#endif
+}
+
+void dense_bounds(const DenseTable& table, int64_t chunk, int64_t width, const DenseQuery& query, const float* z,
+                  float* most) {
+  auto* products = code_products;
+#if defined(__AVX512BW__)
+  if (__builtin_cpu_supports("avx512vnni")) products = code_products_at_once;
+#endif
+  for (int64_t j = 0; j < width; j += 16) {
+    const int64_t at = table.first_group[chunk] * 16 + j;
+    alignas(64) int32_t sums[16];
+    products(table.codes + at * table.stride, table.stride, query.u, sums);
+    const float* step = table.step + at;
+    const float* l1 = table.l1 + at;
+    const int32_t* code_sum = table.code_sum + at;
+    for (int lane = 0; lane < 16; ++lane) {
+      const float estimate = step[lane] * query.step * static_cast<float>(sums[lane] - 64 * code_sum[lane]);
+      const float apart = 0.5f * (step[lane] * query.l1 + query.step * l1[lane]);
+      // A little more than the roundings on either way.
+      const float slack = 1 + __builtin_fabsf(z[j + lane]) + __builtin_fabsf(estimate);
+      most[j + lane] = z[j + lane] + estimate + 1.01f * apart + 1e-5f * slack;
+    }
+  }
+}
+
+void dense_products(const float* table, int64_t stride, const float* x, const int32_t* rows, int64_t n, float* out) {
+  for (int64_t j = 0; j < n; ++j) {
+    const float* w = table + rows[j] * stride;
+    f32x16 even = {}, odd = {};
+    int64_t f = 0;
+    for (; f + 2 * kLanes <= stride; f += 2 * kLanes) {
+      even += load_anywhere(x + f) * load_anywhere(w + f);
+      odd += load_anywhere(x + f + kLanes) * load_anywhere(w + f + kLanes);
+    }
+    if (f < stride) even += load_anywhere(x + f) * load_anywhere(w + f);
+    LaneArray<float> sums = lanes_of(even + odd);
+    for (int apart = kLanes / 2; apart; apart /= 2)
+      for (int lane = 0; lane < apart; ++lane) sums[lane] += sums[lane + apart];
+    out[j] = sums[0];
+  }
+}
+
 void reaching(const float* z, int64_t n, float cut, uint16_t* masks) {
   const f32x16 least = splat(cut);
   for (int64_t j = 0; j < n; j += kLanes) {
@@ -131,6 +220,6 @@ void reaching(const float* z, int64_t n, float cut, uint16_t* masks) {
 }  // namespace
 
 extern const ChunkKernels chunk_kernels;
-const ChunkKernels chunk_kernels = {approach, add_products, reaching};
+const ChunkKernels chunk_kernels = {approach, add_products, dense_bounds, dense_products, reaching};
 
 }  // namespace lt::LT_ISA

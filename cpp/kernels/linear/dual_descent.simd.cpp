@@ -19,8 +19,11 @@
 //
 // A feature of a single row has the weight a_i y_i x_if, at any time: it adds a_i x_if^2 to G, and its line of weights
 // need not be touched until the end. Nearly half the features of a cluster are such (rows.single_sq).
+//
+// Dense columns have their weights lane by lane (lane_dense.h); the steps are the same.
 #include <limits>
 
+#include "kernels/linear/lane_dense.h"
 #include "kernels/linear/lane_problem.h"
 #include "kernels/linear/lane_rows.h"
 
@@ -51,7 +54,9 @@ struct Scratch {
 
 int64_t round_up(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
-int64_t dual_scratch(const LaneRows& rows) { return round_up(rows.n_rows * kLanes * 4) + round_up(rows.n_rows * 4); }
+int64_t dual_scratch(const LaneRows& rows) {
+  return round_up(rows.n_rows * kLanes * 4) + round_up(rows.n_rows * 4) + DenseWeights::bytes(rows.n_dense);
+}
 
 // Dual variables of the rows that `weights` were trained on: at the optimum they follow from the margins, a = 2 C
 // max(0, 1 - y w.x) for the squared hinge, C or 0 for the hinge. What a row that has become positive did as a negative
@@ -98,9 +103,10 @@ void weigh_singles(const LaneRows& rows, const LaneTargets& targets, const float
   }
 }
 
-void solve_dual(const LaneRows& all_rows, const LaneTargets& targets, const SolverParams& params, uint64_t seed,
-                float* weights, void* memory, LaneStatus* status) {
-  LaneRows rows = all_rows;
+// Leaves the weights of dense columns in `dense`.
+template <bool kDense>
+void descend(LaneRows rows, const LaneTargets& targets, const SolverParams& params, uint64_t seed, float* weights,
+             void* memory, DenseWeights& dense, LaneStatus* status) {
   if (rows.shared_ends) rows.ends = rows.shared_ends;
   const float inf = std::numeric_limits<float>::infinity();
   const int64_t n = rows.n_rows;
@@ -128,6 +134,7 @@ void solve_dual(const LaneRows& all_rows, const LaneTargets& targets, const Solv
   float* bias_weights = weights + rows.n_features * int64_t{kLanes};
   const float bias = params.bias;
   if (targets.known) recall(rows, targets, params, weights, scratch.alpha);
+  if (kDense) dense.take(weights + rows.dense_at() * kLanes);
 
   int32_t* order = scratch.order;
   Rng rng{seed * 0x9E3779B97F4A7C15ull | 1};
@@ -155,7 +162,11 @@ void solve_dual(const LaneRows& all_rows, const LaneTargets& targets, const Solv
         __builtin_prefetch(scratch.alpha + order[s + 4] * int64_t{kLanes}, 1);
       }
       if (s + 1 < n_awake) prefetch_table<kLanes>(rows, order[s + 1], weights);
-      const f32x16 z = dot<kLanes>(rows, i, weights, load(bias_weights) * bias);
+      f32x16 z = sparse_dot<kLanes>(rows, i, weights, load(bias_weights) * bias);
+      if (kDense) {
+        if (s + 1 < n_awake) prefetch_dense(rows, order[s + 1]);
+        z += dense.products(rows.dense_row(i), 0xFFFF & ~bits(frozen));
+      }
       const f32x16 a = load(scratch.alpha + i * kLanes);
       f32x16 sign = plain_sign, cost = plain_cost, diagonal = plain_diagonal;
       const int32_t slot = targets.slot[i];
@@ -182,7 +193,8 @@ void solve_dual(const LaneRows& all_rows, const LaneTargets& targets, const Solv
       const f32x16 step = (moved - a) * sign;
       if (any(step != 0.0f)) {
         store(scratch.alpha + i * kLanes, moved);
-        axpy<kLanes>(rows, i, step, weights);
+        sparse_axpy<kLanes>(rows, i, step, weights);
+        if (kDense) dense.add(rows.dense_row(i), step);
         store(bias_weights, load(bias_weights) + step * bias);
       }
     }
@@ -211,6 +223,14 @@ void solve_dual(const LaneRows& all_rows, const LaneTargets& targets, const Solv
     frozen = absent;
   }
   if (rows.shared_ends) weigh_singles(rows, targets, scratch.alpha, weights);
+}
+
+void solve_dual(const LaneRows& rows, const LaneTargets& targets, const SolverParams& params, uint64_t seed,
+                float* weights, void* memory, LaneStatus* status) {
+  DenseWeights dense(static_cast<char*>(memory) + dual_scratch(rows) - DenseWeights::bytes(rows.n_dense), rows.n_dense);
+  if (!rows.n_dense) return descend<false>(rows, targets, params, seed, weights, memory, dense, status);
+  descend<true>(rows, targets, params, seed, weights, memory, dense, status);
+  dense.give(weights + rows.dense_at() * kLanes);
 }
 
 void harvest(float* weights, int64_t n_rows, int n_lanes, const float* cutoff, void* context,

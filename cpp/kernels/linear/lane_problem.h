@@ -36,9 +36,18 @@ struct LaneRows {
   // after them (n_rows), whose features no other row has.
   const int64_t* shared_ends = nullptr;
   const float* single_sq = nullptr;
+  // Dense columns, the last features: n_dense values of each row, from column 0 of row dense_rows[i] of a matrix whose
+  // rows are a multiple of 16 floats apart, zero beyond n_dense.
+  int64_t n_dense = 0;
+  const float* dense = nullptr;
+  int64_t dense_stride = 0;
+  const int32_t* dense_rows = nullptr;  // (n_rows)
   // Primal only.
   const float* mean = nullptr;          // (n_features): mean of the rows
   const float* weighted_sum = nullptr;  // (n_features): sum of the rows, each times its row_weight
+
+  int64_t dense_at() const { return n_features - n_dense; }  // the first dense feature
+  const float* dense_row(int64_t i) const { return dense + dense_rows[i] * dense_stride; }
 };
 
 // What up to 16 labels want of those rows. A row without a slot is a negative of every lane.

@@ -9,9 +9,24 @@ namespace lt::LT_ISA {
 
 static_assert(kLanes == kBlockLabels);
 
-// start + sum_f x_if table[f]
+// sum_f x_if table[f] over the dense columns
 template <int kStride>
-static LT_INLINE f32x16 dot(const LaneRows& rows, int64_t i, const float* table, const f32x16& start) {
+static LT_INLINE f32x16 dense_dot(const LaneRows& rows, int64_t i, const float* table) {
+  const float* x = rows.dense_row(i);
+  const float* t = table + rows.dense_at() * kStride;
+  f32x16 z0 = {}, z1 = {};
+  int64_t f = 0;
+  for (; f + 2 <= rows.n_dense; f += 2) {
+    z0 += load(t + f * kStride) * x[f];
+    z1 += load(t + (f + 1) * kStride) * x[f + 1];
+  }
+  if (f < rows.n_dense) z0 += load(t + f * kStride) * x[f];
+  return z0 + z1;
+}
+
+// start + sum_f x_if table[f] over the sparse columns
+template <int kStride>
+static LT_INLINE f32x16 sparse_dot(const LaneRows& rows, int64_t i, const float* table, const f32x16& start) {
   const int32_t* f = rows.indices;
   const float* x = rows.values;
   int64_t p = rows.indptr[i];
@@ -37,13 +52,30 @@ static LT_INLINE f32x16 dot(const LaneRows& rows, int64_t i, const float* table,
 #endif
 }
 
-// table[f] += x_if step
+// start + sum_f x_if table[f]
 template <int kStride>
-static LT_INLINE void axpy(const LaneRows& rows, int64_t i, const f32x16& step, float* table) {
+static LT_INLINE f32x16 dot(const LaneRows& rows, int64_t i, const float* table, const f32x16& start) {
+  const f32x16 z = sparse_dot<kStride>(rows, i, table, start);
+  return rows.n_dense ? z + dense_dot<kStride>(rows, i, table) : z;
+}
+
+// table[f] += x_if step over the sparse columns
+template <int kStride>
+static LT_INLINE void sparse_axpy(const LaneRows& rows, int64_t i, const f32x16& step, float* table) {
   for (int64_t p = rows.indptr[i]; p < rows.ends[i]; ++p) {
     float* t = table + rows.indices[p] * int64_t{kStride};
     store(t, load(t) + step * rows.values[p]);
   }
+}
+
+// table[f] += x_if step
+template <int kStride>
+static LT_INLINE void axpy(const LaneRows& rows, int64_t i, const f32x16& step, float* table) {
+  sparse_axpy<kStride>(rows, i, step, table);
+  if (!rows.n_dense) return;
+  const float* x = rows.dense_row(i);
+  float* t = table + rows.dense_at() * kStride;
+  for (int64_t f = 0; f < rows.n_dense; ++f) store(t + f * kStride, load(t + f * kStride) + step * x[f]);
 }
 
 // Bring a later row near: its entries, then the table entries of its rarest features. Entries are sorted by falling
@@ -54,6 +86,11 @@ static inline void prefetch_row(const LaneRows& rows, int64_t i) {
     __builtin_prefetch(rows.indices + p);
     __builtin_prefetch(rows.values + p);
   }
+}
+
+static inline void prefetch_dense(const LaneRows& rows, int64_t i) {
+  const float* x = rows.dense_row(i);
+  for (int64_t f = 0; f < rows.n_dense; f += 16) __builtin_prefetch(x + f);
 }
 
 template <int kStride>

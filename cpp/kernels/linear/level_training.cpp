@@ -238,11 +238,12 @@ void check_level(const LevelData& data, int64_t n_parent_rows, int64_t n_positiv
   check_lists(data.positive_ptr, n_children, data.positive_rows, data.X.n_rows, "positives of child");
 }
 
-int64_t worker_bytes(int64_t n_rows, int64_t nnz, int64_t n_cols, bool dual) {
+int64_t worker_bytes(int64_t n_rows, int64_t nnz, int64_t n_cols, int64_t n_dense, bool dual) {
   const LaneKernels& kernels = LT_DISPATCH(lane_kernels);
   LaneRows rows;
   rows.n_rows = n_rows;
-  rows.n_features = std::min(nnz, n_cols);
+  rows.n_features = std::min(nnz, n_cols) + n_dense;
+  rows.n_dense = n_dense;
   const int64_t line = kBlockLabels * 4;
   const int64_t solver = dual ? kernels.dual_scratch(rows) : kernels.newton_scratch(rows);
   const int64_t targets = n_rows * (2 * line + 4);           // if every row is positive for some label
@@ -258,7 +259,7 @@ bool train_level(const LevelData& data, const LevelParams& params, int n_threads
     for (int64_t r = data.parent_ptr[parent]; r < data.parent_ptr[parent + 1]; ++r)
       parent_nnz[parent] += data.X.row_nnz(data.parent_rows[r]);
     largest = std::max(largest, worker_bytes(data.parent_ptr[parent + 1] - data.parent_ptr[parent], parent_nnz[parent],
-                                             data.X.n_cols, params.dual));
+                                             data.X.n_cols, data.dense.n_cols, params.dual));
   }
   n_threads = static_cast<int>(std::clamp<int64_t>(params.scratch_bytes / largest, 1, std::max(n_threads, 1)));
   report.threads = n_threads;
@@ -273,6 +274,7 @@ bool train_level(const LevelData& data, const LevelParams& params, int n_threads
   const NumaNodes numa = numa_nodes(n_threads);
   const WorkerStart pin = numa.size() > 1 ? WorkerStart([&](int worker) { numa.pin(worker); }) : WorkerStart();
   const int64_t batch_bytes = params.batch_bytes / numa.size();  // what copies leave
+  const DenseCopy dense(data.dense);
   Team team(n_threads, pin);
   LevelParams own = params;
   own.solver.stop = &team.stop();
@@ -295,7 +297,7 @@ bool train_level(const LevelData& data, const LevelParams& params, int n_threads
             batch_end - batch_begin,
             [&](int64_t t, int worker) {
               NodeRows& node = batch.gathered_by(worker, t);
-              gather_rows(data, batch_begin + t, room, workers[worker].gather, node);
+              gather_rows(data, dense.rows(), batch_begin + t, room, workers[worker].gather, node);
               if (!params.dual)
                 sum_rows(node);
               else if (!data.start)  // a start has weights of its own for features of a single row
@@ -353,7 +355,7 @@ bool train_level(const LevelData& data, const LevelParams& params, int n_threads
     children_done = data.child_ptr[batch_end];
     batch_begin = batch_end;
   }
-  join_chunks(chunks, data.X.n_cols, layer);
+  join_chunks(chunks, data.n_features(), layer);
   report.unconverged = unconverged;
   report.iterations = iterations;
   report.copies = copies;

@@ -20,6 +20,8 @@ namespace lt {
 
 struct LevelData {
   CsrView X;  // (n, d) training rows
+  // Further columns of the same rows, (n, e), features d .. d + e - 1; none if it has no columns.
+  MatrixView<const float> dense;
   int64_t n_parents = 0;
   const int64_t* parent_ptr = nullptr;     // (n_parents + 1)
   const int32_t* parent_rows = nullptr;    // rows each parent trains on, ascending
@@ -39,6 +41,8 @@ struct LevelData {
   // read off the start, and training goes on from there. Both or neither.
   const uint8_t* known_row = nullptr;
   const uint8_t* known_positive = nullptr;
+
+  int64_t n_features() const { return X.n_cols + dense.n_cols; }
 };
 
 struct LevelParams {
@@ -62,8 +66,9 @@ struct LevelParams {
 // Bytes that gathered rows take in a batch, or in the room above: the entries twice, while they are brought into order.
 inline int64_t gathered_bytes(int64_t n_rows, int64_t nnz) { return 16 * nnz + 28 * n_rows; }
 
-// Bytes that a thread takes at most while it gathers and solves for a parent with so many rows and entries in them.
-int64_t worker_bytes(int64_t n_rows, int64_t nnz, int64_t n_cols, bool dual);
+// Bytes that a thread takes at most while it gathers and solves for a parent with so many rows and entries in them;
+// n_dense columns come besides n_cols sparse ones.
+int64_t worker_bytes(int64_t n_rows, int64_t nnz, int64_t n_cols, int64_t n_dense, bool dual);
 
 struct LevelReport {
   int threads = 0;          // started

@@ -101,6 +101,7 @@ class Direction {
       const int64_t i = s_.active[k];
       for (int64_t p = rows.indptr[i]; p < rows.indptr[i + 1]; ++p) s_.marked[rows.indices[p]] = 1;
     }
+    for (int64_t f = rows.dense_at(); s_.n_active && f < rows.n_features; ++f) s_.marked[f] = 1;
     s_.marked[s_.bias_at()] = 1;
     s_.n_active_features = 0;
     for (int64_t f = 0; f <= rows.n_features; ++f) {
@@ -129,6 +130,12 @@ class Direction {
         const float x = rows.values[p];
         store(s_.residual + at, load(s_.residual + at) - slope * x);
         store(s_.preconditioner + at, load(s_.preconditioner + at) + curvature * (x * x));
+      }
+      const float* x = rows.n_dense ? rows.dense_row(i) : nullptr;
+      for (int64_t f = 0; f < rows.n_dense; ++f) {
+        const int64_t at = (rows.dense_at() + f) * kLanes;
+        store(s_.residual + at, load(s_.residual + at) - slope * x[f]);
+        store(s_.preconditioner + at, load(s_.preconditioner + at) + curvature * (x[f] * x[f]));
       }
       bias_slope.add(slope);
       bias_curvature.add(curvature);

@@ -4,7 +4,24 @@
 
 namespace lt {
 
-void gather_rows(const LevelData& data, int64_t parent, char* room, GatherScratch& scratch, NodeRows& node) {
+DenseCopy::DenseCopy(const MatrixView<const float>& matrix) {
+  const int64_t n = matrix.n_cols ? matrix.n_rows : 0, width = (matrix.n_cols + 15) / 16 * 16;
+  sq_norms_.reserve(n);
+  for (int64_t i = 0; i < n; ++i) {
+    float sq = 0;
+    for (int64_t f = 0; f < matrix.n_cols; ++f) sq += matrix.row(i)[f] * matrix.row(i)[f];
+    sq_norms_.push_back(sq);
+  }
+  if (width != matrix.n_cols) {
+    padded_.assign(n * width, 0.0f);
+    for (int64_t i = 0; i < n; ++i)
+      std::copy(matrix.row(i), matrix.row(i) + matrix.n_cols, padded_.begin() + i * width);
+  }
+  rows_ = {matrix.n_cols, padded_.empty() ? matrix.data : padded_.data(), width, sq_norms_.data()};
+}
+
+void gather_rows(const LevelData& data, const DenseRows& dense, int64_t parent, char* room, GatherScratch& scratch,
+                 NodeRows& node) {
   const CsrView& X = data.X;
   const int32_t* rows = data.parent_rows + data.parent_ptr[parent];
   const float* weight = data.parent_weight ? data.parent_weight + data.parent_ptr[parent] : nullptr;
@@ -57,11 +74,15 @@ void gather_rows(const LevelData& data, int64_t parent, char* room, GatherScratc
     }
   std::move_backward(next.begin(), next.end() - 1, next.end());
   next[0] = 0;
+  node.n_sparse = static_cast<int64_t>(node.original.size());
+  node.dense = dense;
+  node.dense_rows = rows;
+  for (int64_t f = 0; f < dense.n_cols; ++f) node.original.push_back(static_cast<int32_t>(X.n_cols + f));
   node.sq_norms.reserve(n);
   for (int64_t i = 0; i < n; ++i) {
     float sq_norm = 0;
     for (int64_t p = node.indptr[i]; p < node.indptr[i + 1]; ++p) sq_norm += node.values[p] * node.values[p];
-    node.sq_norms.push_back(sq_norm);
+    node.sq_norms.push_back(dense.n_cols ? sq_norm + dense.sq_norms[rows[i]] : sq_norm);
     if (data.row_weight || weight)
       node.row_weight.push_back((data.row_weight ? data.row_weight[rows[i]] : 1.0f) * (weight ? weight[i] : 1.0f));
     if (data.known_row) node.known.push_back(data.known_row[rows[i]]);
@@ -69,7 +90,7 @@ void gather_rows(const LevelData& data, int64_t parent, char* room, GatherScratc
 }
 
 void split_rows(NodeRows& node) {
-  if (node.n_shared == static_cast<int64_t>(node.original.size())) return;
+  if (node.n_shared == node.n_sparse) return;
   for (size_t i = 0; i < node.sq_norms.size(); ++i) {
     int64_t end = node.indptr[i + 1];
     float sq = 0;
@@ -88,6 +109,11 @@ void sum_rows(NodeRows& node) {
     for (int64_t p = node.indptr[i]; p < node.indptr[i + 1]; ++p) {
       plain[node.indices[p]] += node.values[p];
       weighted[node.indices[p]] += weight * node.values[p];
+    }
+    const float* x = node.dense.data + node.dense_rows[i] * node.dense.stride;
+    for (int64_t f = 0; f < node.dense.n_cols; ++f) {
+      plain[node.n_sparse + f] += x[f];
+      weighted[node.n_sparse + f] += weight * x[f];
     }
   }
   for (double& x : plain) x /= static_cast<double>(n);

@@ -14,6 +14,25 @@
 
 namespace lt {
 
+// The dense columns of all rows as the kernels read them.
+struct DenseRows {
+  int64_t n_cols = 0;
+  const float* data = nullptr;
+  int64_t stride = 0;               // floats from row to row, a multiple of 16; zero beyond n_cols
+  const float* sq_norms = nullptr;  // (rows)
+};
+
+// The same with what it takes to make them so: the squares, and a copy where the columns are no multiple of 16.
+class DenseCopy {
+ public:
+  explicit DenseCopy(const MatrixView<const float>& matrix);
+  const DenseRows& rows() const { return rows_; }
+
+ private:
+  std::vector<float> padded_, sq_norms_;
+  DenseRows rows_;
+};
+
 // The rows of one parent, features renamed by falling frequency within the parent.
 struct NodeRows {
   std::vector<int64_t> indptr;
@@ -23,12 +42,15 @@ struct NodeRows {
   std::vector<float> sq_norms;
   std::vector<int64_t> shared_ends;  // empty, or (rows): see LaneRows
   std::vector<float> single_sq;
-  std::vector<float> row_weight;    // empty, or (rows): what a row weighs as a negative
-  std::vector<uint8_t> known;       // empty, or (rows)
-  std::vector<float> mean;          // primal only, (n_features): mean of the rows
-  std::vector<float> weighted_sum;  // primal only, (n_features): sum of the rows times their weight
-  std::vector<int32_t> original;    // (n_features): feature id of each local feature
-  int64_t n_shared = 0;             // features of more than one row: the first ones
+  std::vector<float> row_weight;        // empty, or (rows): what a row weighs as a negative
+  std::vector<uint8_t> known;           // empty, or (rows)
+  std::vector<float> mean;              // primal only, (n_features): mean of the rows
+  std::vector<float> weighted_sum;      // primal only, (n_features): sum of the rows times their weight
+  std::vector<int32_t> original;        // (n_features): feature id of each local feature
+  int64_t n_shared = 0;                 // sparse features of more than one row: the first ones
+  int64_t n_sparse = 0;                 // features that are not dense: the first ones
+  DenseRows dense;                      // columns that are not gathered: whole rows are read where they lie ...
+  const int32_t* dense_rows = nullptr;  // ... under these numbers (rows)
 
   int64_t nnz() const { return indptr.back(); }
   static int64_t entry_bytes(int64_t nnz) { return nnz * static_cast<int64_t>(sizeof(int32_t) + sizeof(float)); }
@@ -62,6 +84,9 @@ struct NodeRows {
     out.weighted_sum = weighted_sum;
     out.original = original;
     out.n_shared = n_shared;
+    out.n_sparse = n_sparse;
+    out.dense = dense;
+    out.dense_rows = dense_rows;
     return out;
   }
 
@@ -75,6 +100,10 @@ struct NodeRows {
             sq_norms.data(),
             shared_ends.empty() ? nullptr : shared_ends.data(),
             single_sq.data(),
+            dense.n_cols,
+            dense.data,
+            dense.stride,
+            dense_rows,
             mean.data(),
             weighted_sum.data()};
   }
@@ -96,7 +125,8 @@ struct GatherScratch {
 
 // Gathers the rows of a parent into `node`, which is empty. `room`: where the entries go and are brought into order, or
 // null for other memory.
-void gather_rows(const LevelData& data, int64_t parent, char* room, GatherScratch& scratch, NodeRows& node);
+void gather_rows(const LevelData& data, const DenseRows& dense, int64_t parent, char* room, GatherScratch& scratch,
+                 NodeRows& node);
 
 // What the primal solver wants to know of a node once, not once per block: fills `mean` and `weighted_sum`.
 void sum_rows(NodeRows& node);

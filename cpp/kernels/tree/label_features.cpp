@@ -85,10 +85,16 @@ struct LabelBlock {
   std::vector<float> values;
 };
 
+// out += weight x
+void add_scaled(const float* x, float weight, int64_t n, float* out) {
+  for (int64_t j = 0; j < n; ++j) out[j] += weight * x[j];
+}
+
 struct Scratch {
-  explicit Scratch(int64_t n_cols)  // one more: a zero is written before it is passed over
-      : sum(n_cols), columns(n_cols + 1), values(n_cols + 1) {}
+  Scratch(int64_t n_cols, int64_t n_dense)  // one more: a zero is written before it is passed over
+      : sum(n_cols), dense(n_dense), columns(n_cols + n_dense + 1), values(n_cols + n_dense + 1) {}
   SparseSum sum;
+  std::vector<float> dense;  // zero between labels
   std::vector<int32_t> columns;
   std::vector<float> values;
   std::vector<uint64_t> keys;
@@ -97,19 +103,28 @@ struct Scratch {
 }  // namespace
 
 bool sum_positive_rows(const CsrView& X, const CsrView& labels, int64_t max_features, int n_threads, OwnedCsr& out,
-                       const Poll& poll) {
+                       const Poll& poll, const MatrixView<const float>& dense) {
   const int64_t n_labels = labels.n_rows, n_blocks = (n_labels + kLabelsPerBlock - 1) / kLabelsPerBlock;
   std::vector<std::unique_ptr<Scratch>> scratch(std::max(n_threads, 1));
   std::vector<LabelBlock> blocks(n_blocks);
   out.indptr.assign(n_labels + 1, 0);
 
   const auto sum_block = [&](int64_t b, int worker) {
-    if (!scratch[worker]) scratch[worker] = std::make_unique<Scratch>(X.n_cols);
+    if (!scratch[worker]) scratch[worker] = std::make_unique<Scratch>(X.n_cols, dense.n_cols);
     Scratch& mine = *scratch[worker];
     LabelBlock block;
     for (int64_t l = b * kLabelsPerBlock; l < std::min(n_labels, (b + 1) * kLabelsPerBlock); ++l) {
-      for (int64_t t = labels.begin(l); t < labels.end(l); ++t) mine.sum.add(X, labels.indices[t], labels.values[t]);
+      for (int64_t t = labels.begin(l); t < labels.end(l); ++t) {
+        const int32_t row = labels.indices[t];
+        mine.sum.add(X, row, labels.values[t]);
+        if (dense.n_cols) add_scaled(dense.row(row), labels.values[t], dense.n_cols, mine.dense.data());
+      }
       int64_t n = mine.sum.drain(mine.columns.data(), mine.values.data());
+      for (int64_t j = 0; j < dense.n_cols; ++j) {
+        mine.columns[n] = static_cast<int32_t>(X.n_cols + j);
+        mine.values[n] = std::exchange(mine.dense[j], 0.0f);
+        n += mine.values[n] != 0;
+      }
       n = keep_largest(max_features, n, mine.columns.data(), mine.values.data(), mine.keys);
       const double factor = inverse_norm(mine.values.data(), n, l);
       for (int64_t i = 0; i < n; ++i) mine.values[i] = static_cast<float>(mine.values[i] * factor);
@@ -142,11 +157,8 @@ bool sum_positive_rows(const MatrixView<const float>& X, const CsrView& labels, 
   const auto sum_label = [&](int64_t l) {
     float* sum = out.row(l);
     std::fill(sum, sum + X.n_cols, 0.0f);
-    for (int64_t t = labels.begin(l); t < labels.end(l); ++t) {
-      const float weight = labels.values[t];
-      const float* row = X.row(labels.indices[t]);
-      for (int64_t j = 0; j < X.n_cols; ++j) sum[j] += weight * row[j];
-    }
+    for (int64_t t = labels.begin(l); t < labels.end(l); ++t)
+      add_scaled(X.row(labels.indices[t]), labels.values[t], X.n_cols, sum);
     const double factor = inverse_norm(sum, X.n_cols, l);
     for (int64_t j = 0; j < X.n_cols; ++j) sum[j] = static_cast<float>(sum[j] * factor);
   };

@@ -22,9 +22,10 @@ struct OwnedCsr {
 
 // labels: (L, n), the rows of each label with their weights. max_features > 0 keeps the largest entries in absolute
 // value (ties to the smaller column) before scaling to unit length; 0 keeps all. A label whose sum is zero gets an
-// empty row. Throws std::invalid_argument where a sum overflows. Returns false if poll asked to stop.
+// empty row. `dense`: further columns of the rows of X, after its own; none if it has no columns. Throws
+// std::invalid_argument where a sum overflows. Returns false if poll asked to stop.
 bool sum_positive_rows(const CsrView& X, const CsrView& labels, int64_t max_features, int n_threads, OwnedCsr& out,
-                       const Poll& poll = {});
+                       const Poll& poll = {}, const MatrixView<const float>& dense = {});
 bool sum_positive_rows(const MatrixView<const float>& X, const CsrView& labels, int n_threads,
                        const MatrixView<float>& out, const Poll& poll = {});
 

@@ -23,7 +23,7 @@ def command(
     ],
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="Folder for the model. \\[default: the model's own]"),
+        typer.Option("--output", "-o", help="Folder for the model. [default: the model's own]"),
     ] = None,
     label_text_field: opt.LabelTextField = None,
     overwrite: Annotated[bool, typer.Option(help="Replace a model that is there.")] = False,

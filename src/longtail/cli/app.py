@@ -12,6 +12,7 @@ import typer
 from longtail import __version__
 from longtail.cli import (
     add_labels,
+    audit,
     compare,
     datasets,
     demo,
@@ -19,11 +20,13 @@ from longtail.cli import (
     explain,
     inspect,
     predict,
+    sample,
     serve,
     tradeoff,
     train,
     tune,
 )
+from longtail.cli.help import Command, Group
 
 __all__ = ["Stopped", "app", "usage_errors"]
 
@@ -48,7 +51,9 @@ def untouched(command: Callable[..., None]) -> Callable[..., None]:
 
 app = typer.Typer(
     name="longtail",
+    cls=Group,
     no_args_is_help=True,
+    rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Text in, label names out, over very many labels; honest about the rare ones.",
@@ -58,12 +63,12 @@ app = typer.Typer(
 _GROUPS = {
     "Everyday": (train, predict, evaluate, explain, add_labels, serve),
     "Choosing": (compare, tradeoff, tune),
-    "Looking": (inspect, datasets, demo),
+    "Looking": (inspect, audit, datasets, sample, demo),
 }
 for _panel, _modules in _GROUPS.items():
     for _module in _modules:
         _name = _module.__name__.rpartition(".")[2].replace("_", "-")
-        app.command(_name, rich_help_panel=_panel)(untouched(_module.command))
+        app.command(_name, cls=Command, rich_help_panel=_panel)(untouched(_module.command))
 
 
 def _version(wanted: bool) -> None:

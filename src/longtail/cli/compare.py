@@ -11,7 +11,7 @@ import typer
 
 from longtail.cli import options as opt
 from longtail.cli.models import make_models, parse_models
-from longtail.cli.output import note, print_json
+from longtail.cli.output import check_writable, note, print_json
 from longtail.cli.reading import DataOptions, Source, learned_targets, parse_weights, read
 from longtail.cli.text_options import refuse_for_features, with_text_options
 from longtail.cli.training import leaning, measure, plans, set_aside
@@ -84,6 +84,7 @@ def command(
     the same seed, the numbers are those of train --model.
     """
     weights = parse_weights(field_weights)
+    check_writable(report, "--report")
     names = parse_models(models)
     settings = {"random_state": seed, "n_jobs": jobs}
     made = make_models(names, device=device, encoder=encoder, **settings)  # before the data is read

@@ -8,21 +8,31 @@ import typer
 
 from longtail.cli import options as opt
 from longtail.cli.output import print_json
+from longtail.cli.reading import DataOptions
 
 __all__ = ["command"]
 
 
 def command(
     name: Annotated[
-        str | None, typer.Argument(help="Describe this one (it is read, or downloaded).")
+        str | None,
+        typer.Argument(help="Describe this one, or a file or folder (it is read, or downloaded)."),
     ] = None,
+    text_column: opt.TextColumn = None,
+    label_column: opt.LabelColumn = None,
+    label_separator: opt.LabelSeparator = None,
+    delimiter: opt.Delimiter = None,
+    layout: opt.Layout = None,
     json: opt.Json = False,
 ) -> None:
     """List the data sets that are known by name, or describe one (a path will do too)."""
     import longtail as lt
 
+    options = DataOptions(text_column, label_column, label_separator, delimiter, layout).given()
+    if name is None and options:
+        raise ValueError(f"--{next(iter(options)).replace('_', '-')} needs the name of a data set")
     if name is not None:
-        facts = lt.load_dataset(name).describe()
+        facts = lt.load_dataset(name, **options).describe()
         if json:
             print_json(facts.to_dict())
         else:

@@ -1,23 +1,57 @@
-"""``longtail evaluate``: how good a model is, on data with labels."""
+"""``longtail evaluate``: how good a model, or another system, is on data with labels."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from longtail.cli import options as opt
 from longtail.cli.models import load_tagger
-from longtail.cli.output import note, print_json
+from longtail.cli.output import check_writable, note, print_json
+from longtail.cli.provenance import measured_now
 from longtail.cli.reading import DataOptions, read
 
 __all__ = ["command", "cutoffs"]
 
 
 def command(
-    model: opt.ModelFolder,
-    data: opt.Data,
+    model: Annotated[
+        str,
+        typer.Argument(
+            metavar="MODEL",
+            help="A folder made by train. With --predictions there is none: give DATA alone.",
+            show_default=False,
+        ),
+    ],
+    data: Annotated[
+        str | None,
+        typer.Argument(metavar="DATA", help="Texts with known labels.", show_default=False),
+    ] = None,
+    predictions: Annotated[
+        str | None,
+        typer.Option(
+            help="Measure these answers instead of a model's, of whatever system: a table with "
+            "labels by name, best first (.jsonl, .csv, .tsv, .parquet), as predict writes it.",
+            show_default=False,
+        ),
+    ] = None,
+    id_column: Annotated[
+        str | None,
+        typer.Option(
+            help="With --predictions: column of ids in both files. [default: row by row]",
+            show_default=False,
+        ),
+    ] = None,
+    train: Annotated[
+        str | None,
+        typer.Option(
+            help="With --predictions: the data that the system learned from, so that rare labels "
+            "can be told from frequent ones.",
+            show_default=False,
+        ),
+    ] = None,
     split: Annotated[
         str, typer.Option(help="train, dev, test; auto is test where there is one.")
     ] = "auto",
@@ -35,25 +69,35 @@ def command(
 ) -> None:
     """Measure a model on texts with known labels: every metric, head to tail, with warnings.
 
-    Labels that the model does not know are counted, and the report says how many.
+    Columns and separators are those of the training unless you say otherwise. Labels that the
+    model does not know are counted, and the report says how many.
+
+    Examples:
+
+    longtail evaluate model later.csv
+
+    longtail evaluate --predictions answers.jsonl later.csv --id-column id
     """
     ks = cutoffs(k)
-    tagger = load_tagger(model)
-    weights = None if tagger.fields_ is None else dict.fromkeys(tagger.fields_, 1.0)
-    source = read(
-        data,
-        DataOptions(text_column, label_column, label_separator, delimiter, layout, weights),
-    )
-    name, part = source.split(split)
-    measured = tagger.evaluate(
-        part.texts,
-        part.Y,
-        label_names=source.label_names,
-        unknown=part.unknown,
-        k=ks,
-        tail=tail,
-        title=f"{model.name} on {source.name}, {name} split",
-    )
+    check_writable(report, "--report")
+    said = DataOptions(text_column, label_column, label_separator, delimiter, layout)
+    if predictions is not None:
+        from longtail.cli.score import score_predictions
+
+        if data is not None:
+            raise ValueError(
+                f"--predictions measures answers without a model: give DATA alone, not {model} too"
+            )
+        if tail:
+            raise ValueError("--tail goes with a model, not with --predictions")
+        measured = score_predictions(predictions, model, train, said, split, id_column, ks)
+    else:
+        if data is None:
+            raise ValueError("evaluate needs MODEL and DATA, or --predictions FILE and DATA")
+        for flag, value in (("--id-column", id_column), ("--train", train)):
+            if value is not None:
+                raise ValueError(f"{flag} goes with --predictions")
+        measured = _of_model(Path(model), data, said, split, ks, tail)
     if report is not None:
         measured.to_html(report)
         note(f"report: {report}")
@@ -61,6 +105,25 @@ def command(
         print_json(measured.to_dict())
     else:
         print(measured)
+
+
+def _of_model(
+    model: Path, data: str, said: DataOptions, split: str, ks: list[int], tail: float
+) -> Any:
+    tagger = load_tagger(model)
+    source = read(data, said.with_remembered(tagger, data))
+    name, part = source.split(split)
+    alone = source.dev is None and source.test is None  # a file: its rows are called nothing else
+    measured = tagger.evaluate(
+        part.texts,
+        part.Y,
+        label_names=source.label_names,
+        unknown=part.unknown,
+        k=ks,
+        tail=tail,
+        title=f"{model.name} on {source.name}" + ("" if alone else f", {name} split"),
+    )
+    return measured_now(measured, data, source.sha256, model=str(model))
 
 
 def cutoffs(text: str) -> list[int]:

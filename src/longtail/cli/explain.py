@@ -21,9 +21,7 @@ def command(
     text: Annotated[str, typer.Argument(help="The text, or - to read it from standard input.")],
     label: Annotated[
         list[str] | None,
-        typer.Option(
-            "--label", "-l", help="Label to explain (repeatable). \\[default: the best k]"
-        ),
+        typer.Option("--label", "-l", help="Label to explain (repeatable). [default: the best k]"),
     ] = None,
     k: Annotated[int, typer.Option("-k", "--k", help="How many of the best labels.", min=1)] = 3,
     words: Annotated[int, typer.Option(help="Words to list for each label.", min=1)] = 10,
@@ -38,7 +36,10 @@ def command(
     if json:
         print_json([explanation.to_dict() for explanation in found])
         return
-    for explanation in found:
+    texts = tagger.label_texts_
+    for name, explanation in zip(names, found, strict=True):
+        if texts is not None:
+            print(texts[tagger.vocabulary_.id(str(name))])
         print(explanation)
         if sys.stdout.isatty():
             print(_coloured(explanation))

@@ -9,7 +9,8 @@ import typer
 
 from longtail.cli import options as opt
 from longtail.cli.compare import SHOWN
-from longtail.cli.output import print_json
+from longtail.cli.models import load_tagger
+from longtail.cli.output import check_writable, note, print_json
 
 __all__ = ["command", "facts_of"]
 
@@ -17,12 +18,30 @@ __all__ = ["command", "facts_of"]
 def command(
     model: opt.ModelFolder,
     verify: Annotated[bool, typer.Option(help="Read every byte and compare checksums.")] = False,
+    card: Annotated[
+        bool, typer.Option("--card", help="Write a model card (Markdown) instead.")
+    ] = False,
+    report: Annotated[
+        Path | None, typer.Option(help="Write the evaluation that was kept, as an HTML page.")
+    ] = None,
     json: opt.Json = False,
 ) -> None:
-    """Tell what a model is: type, labels, parameters, size, and how good it was."""
+    """Tell what a model is: type, labels, size, where it comes from, and how good it was.
+
+    Example:  longtail inspect model --card > model-card.md
+    """
     from longtail.report.catalogue import OVER
 
+    check_writable(report, "--report")
     facts = facts_of(model, verify=verify)
+    if report is not None:
+        report.write_text(load_tagger(model).report_page(), encoding="utf-8")
+        note(f"report: {report}")
+    if card:
+        from longtail.cli.card import model_card
+
+        print(model_card(load_tagger(model), model, facts["bytes"]), end="")
+        return
     if json:
         print_json(facts)
         return
@@ -61,12 +80,23 @@ def facts_of(path: Path, *, verify: bool) -> dict[str, Any]:
     facts["scores"] = "probabilities" if found.has_probabilities else "scores, not probabilities"
     facts["model"] = repr(found.model_)
     facts["vectorizer"] = repr(found.vectorizer_)
+    if found.provenance_ is not None:
+        facts["made"] = _made(found.provenance_)
     if found.report_ is not None:
         metrics = found.report_["summary"]["metrics"]
         if found.report_["summary"].get("measured_on"):
             facts["measured on"] = found.report_["summary"]["measured_on"]
         facts["measured"] = {name: round(m["value"], 4) for name, m in metrics.items()}
     return facts
+
+
+def _made(provenance: dict[str, Any]) -> dict[str, Any]:
+    """Where a model comes from, one plain value per name."""
+    out: dict[str, Any] = {}
+    for name, value in provenance.items():
+        inner = value.items() if isinstance(value, dict) else [("", value)]
+        out |= {f"{name} {key}".strip(): item for key, item in inner if item is not None}
+    return out
 
 
 def _shown(estimator: Any) -> dict[str, str]:

@@ -16,6 +16,8 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
+from longtail.cli.flags import in_flags
+
 __all__ = ["main"]
 
 
@@ -42,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (ImportError, LookupError, OSError, TypeError, ValueError, MemoryError) as error:
-        return _fail(_message(error), 2, given)
+        return _fail(in_flags(_message(error)), 2, given)
     except Exception as error:
         text = f"unexpected {type(error).__name__}: {_message(error)} (a bug: please report it)"
         return _fail(text, 1, given)
@@ -67,4 +69,4 @@ def _fail(text: str, code: int, arguments: Sequence[str]) -> int:
 
 
 def _show_warning(message: Any, *_: Any, **__: Any) -> None:
-    print(f"longtail: warning: {message}", file=sys.stderr)
+    print(f"longtail: warning: {in_flags(str(message))}", file=sys.stderr)

@@ -43,7 +43,7 @@ ModelFolder = Annotated[
 TextColumn = Annotated[
     str | None,
     typer.Option(
-        help="Column of the text, or several: title,abstract. \\[default: text]",
+        help="Column of the text, or several: title,abstract. [default: text]",
         rich_help_panel=_DATA,
         show_default=False,
     ),
@@ -51,7 +51,7 @@ TextColumn = Annotated[
 LabelColumn = Annotated[
     str | None,
     typer.Option(
-        help="Column of the labels. \\[default: labels]", rich_help_panel=_DATA, show_default=False
+        help="Column of the labels. [default: labels]", rich_help_panel=_DATA, show_default=False
     ),
 ]
 LabelSeparator = Annotated[
@@ -113,7 +113,7 @@ LabelTexts = Annotated[
 LabelTextField = Annotated[
     str | None,
     typer.Option(
-        help="Field of the label file to take texts from, such as text_en. \\[default: text]",
+        help="Field of the label file to take texts from, such as text_en. [default: text]",
         rich_help_panel=_DATA,
         show_default=False,
     ),
@@ -132,6 +132,6 @@ LabelTargets = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 Jobs = Annotated[
-    int | None, typer.Option("--jobs", "-j", help="Threads. \\[default: all cores]", min=1)
+    int | None, typer.Option("--jobs", "-j", help="Threads. [default: all cores]", min=1)
 ]
 Seed = Annotated[int, typer.Option(help="Seed of everything random.", min=0)]

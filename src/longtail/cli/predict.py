@@ -5,16 +5,17 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from itertools import islice
+from itertools import count, islice
 from typing import Annotated, Any
 
 import typer
 
 from longtail.cli import options as opt
+from longtail.cli.answers import Answered, Layout, format_of, open_writer
 from longtail.cli.models import load_tagger
-from longtail.cli.output import FORMATS, note, open_output, writer
+from longtail.cli.output import check_writable, note
 from longtail.cli.reading import DataOptions
-from longtail.cli.streams import batches, texts_from
+from longtail.cli.streams import batches, rows_from
 
 __all__ = ["command"]
 
@@ -45,16 +46,48 @@ def command(
         float,
         typer.Option(help="From 0, best score first, to 1, rare labels first.", min=0.0, max=1.0),
     ] = 0.0,
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="File to write; its name tells the format: .csv, .tsv, .jsonl or .parquet. "
+            "[default: standard output]",
+            show_default=False,
+        ),
+    ] = None,
     format: Annotated[
         str | None,
         typer.Option(
-            "--format", "-f", help="jsonl, csv or table. \\[default: table on a terminal]"
+            "--format",
+            "-f",
+            help="jsonl, csv, tsv, parquet or table, whatever the name of the file.",
+            show_default=False,
         ),
     ] = None,
-    output: Annotated[
+    id_column: Annotated[
         str | None,
-        typer.Option("--output", "-o", help="File to write. \\[default: standard output]"),
+        typer.Option(help="Column of ids, to join the answers by.", show_default=False),
     ] = None,
+    keep: Annotated[
+        str | None,
+        typer.Option(help="More columns to write beside the answers: a,b.", show_default=False),
+    ] = None,
+    per_label: Annotated[
+        bool,
+        typer.Option(
+            "--per-label/--per-text",
+            help="One row per answer, or one per text with its labels in one cell: a;b;c.",
+        ),
+    ] = False,
+    label_separator: Annotated[
+        str | None,
+        typer.Option(
+            help="What to write between labels in one cell. [default: as in training, or ;]",
+            show_default=False,
+        ),
+    ] = None,
+    overwrite: Annotated[bool, typer.Option(help="Replace a file that is there.")] = False,
     resume: Annotated[
         bool, typer.Option(help="Go on after the rows that the output file already holds.")
     ] = False,
@@ -62,48 +95,99 @@ def command(
     delimiter: opt.Delimiter = None,
     json: opt.Json = False,
 ) -> None:
-    """Label texts. Answers stream: each batch is written before the next is read.
+    """Label texts, and write answers that join back to them.
 
-    Example:  cat texts.txt | longtail predict model -k 3
+    Answers stream: each batch is written before the next is read. The columns are those of the
+    training unless you say otherwise.
+
+    Example:  longtail predict model new.csv --id-column id -o answers.csv
     """
+    kind = "jsonl" if json else format_of(output, format)
+    _check_output(output, texts, overwrite=overwrite, resume=resume)
     tagger = load_tagger(model)
-    on_terminal = output is None and sys.stdout.isatty()
-    kind = "jsonl" if json else format or ("table" if on_terminal else "jsonl")
-    if kind not in FORMATS:
-        raise ValueError(f"unknown format {kind!r}: use {', '.join(FORMATS)}")
-    options = DataOptions(text_column=text_column, delimiter=delimiter)
-    rows = texts_from(texts, options, tagger.fields_)
-    before = _already(output, kind) if resume else 0
+    said = DataOptions(text_column, None, label_separator, delimiter)
+    options = said.with_remembered(tagger, texts)
+    kept = [*([id_column] if id_column else []), *(keep.split(",") if keep else [])]
+    kept = list(dict.fromkeys(column.strip() for column in kept))
+    layout = Layout(
+        columns=kept,
+        numbered=id_column is None and "row" not in kept,
+        per_label=per_label,
+        separator=options.label_separator or ";",
+        label_texts=_label_texts(tagger),
+    )
+    if kind in ("csv", "tsv") and not per_label:
+        _check_separator(tagger, layout.separator)
+    rows = rows_from(texts, options, tagger.fields_, kept)
+    before = _already(output, kind, per_label) if resume else 0
     if before:
         note(f"going on after {before:,} rows")
         rows = islice(rows, before, None)
     done = before
     quick = texts == "-" and sys.stdin.isatty()
-    with open_output(output, append=bool(before)) as file:
-        out = writer(kind, file, before)
+    numbers = count(before)
+    with open_writer(kind, output, layout, append=bool(before)) as out:
         try:
             for batch in batches(rows, _BATCH, quick=quick):
                 found = tagger.predict(
-                    batch, k, threshold=threshold, include=include, exclude=exclude, tail=tail
+                    [row.text for row in batch],
+                    k,
+                    threshold=threshold,
+                    include=include,
+                    exclude=exclude,
+                    tail=tail,
                 )
-                for text, labels in zip(batch, found, strict=True):
-                    out.write(_shown(text), labels)
-                out.flush()
+                out.write(
+                    [
+                        Answered(number, _shown(row.text), row.kept, labels)
+                        for row, labels, number in zip(batch, found, numbers, strict=False)
+                    ]
+                )
                 done += len(batch)
         except KeyboardInterrupt:
-            if output is not None:
+            if output is not None and kind == "jsonl":
                 note(f"{done:,} rows written; the same command with --resume goes on")
             raise
+    if output not in (None, "-"):
+        note(f"{done:,} texts labelled: {output}")
 
 
 def _shown(text: Any) -> str:
     return text if isinstance(text, str) else " ".join(part for part in text.values() if part)
 
 
-def _already(output: str | None, kind: str) -> int:
+def _label_texts(tagger: Any) -> dict[str, str] | None:
+    texts = tagger.label_texts_
+    return None if texts is None else dict(zip(tagger.label_names, texts, strict=True))
+
+
+def _check_output(output: str | None, texts: str, *, overwrite: bool, resume: bool) -> None:
+    """Refuse, before any work, a file that is there or could not be written."""
+    if output is None or output == "-":
+        return
+    check_writable(output, "--output")
+    if not os.path.exists(output):
+        return
+    if texts != "-" and os.path.exists(texts) and os.path.samefile(output, texts):
+        raise ValueError(f"{output} holds the texts: write the answers to another file")
+    if not (overwrite or resume):
+        raise FileExistsError(f"{output} exists: choose another file, or pass --overwrite")
+
+
+def _check_separator(tagger: Any, separator: str) -> None:
+    """Refuse a separator that a label has in its name: the cell could not be read again."""
+    for name in tagger.label_names:
+        if separator in name:
+            raise ValueError(
+                f"the label {name!r} has {separator!r} in its name: pass another "
+                "--label-separator, or --per-label, or write .jsonl"
+            )
+
+
+def _already(output: str | None, kind: str, per_label: bool) -> int:
     """Rows that an earlier run wrote whole; half a line at the end is cut off."""
-    if kind != "jsonl" or output is None:
-        raise ValueError("--resume goes with --output and the format jsonl")
+    if kind != "jsonl" or per_label or output is None or output.endswith(".gz"):
+        raise ValueError("--resume goes with --output and the format jsonl, one row per text")
     if not os.path.exists(output):
         return 0
     with open(output, "rb+") as file:

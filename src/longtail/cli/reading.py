@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import shutil
 import sys
 import tempfile
+import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from longtail.cli.output import note
 
-__all__ = ["DataOptions", "Part", "Source", "learned_targets", "parse_weights", "read"]
+__all__ = ["DataOptions", "Part", "Source", "file_hash", "learned_targets", "parse_weights", "read"]
+
+
+_REMEMBERED = ("text_column", "label_column", "label_separator")
 
 
 @dataclass(frozen=True)
 class DataOptions:
-    """What the user said about the data; None where nothing was said."""
+    """What the user said about the data; None where nothing was said.
+
+    ``quiet``: whether a label separator that occurs nowhere is no news.
+    """
 
     text_column: str | None = None
     label_column: str | None = None
@@ -28,6 +36,7 @@ class DataOptions:
     field_weights: dict[str, float] | None = None
     label_texts: str | os.PathLike[str] | None = None
     label_text_field: str | None = None
+    quiet: bool = False
 
     def given(self) -> dict[str, Any]:
         """Options for ``longtail.load_dataset``."""
@@ -35,12 +44,47 @@ class DataOptions:
         for name in ("label_column", "label_separator", "delimiter", "layout"):
             if getattr(self, name) is not None:
                 out[name] = getattr(self, name)
+        if out.get("delimiter") in ("\\t", "tab"):
+            out["delimiter"] = "\t"
         if self.label_text_field is not None and self.label_texts is None:
             out["label_text_field"] = self.label_text_field
         if self.text_column is not None:
             columns = self.text_column.split(",")
             out["text_column"] = columns[0] if len(columns) == 1 else columns
         return out
+
+    def to_remember(self, data: str) -> dict[str, str]:
+        """Return what a model keeps of these options, to read other data of the same kind."""
+        kept = {name: value for name in _REMEMBERED if (value := getattr(self, name)) is not None}
+        if self.delimiter is not None:
+            kept |= {"delimiter": self.delimiter, "format": _format(data)}
+        return kept
+
+    def with_remembered(self, tagger: Any, data: str) -> DataOptions:
+        """Return these options, with those of the training where nothing was said.
+
+        A delimiter holds for files of the format it was said of. The fields of the tagger are read
+        one by one.
+        """
+        made = tagger.provenance_ or {}
+        kept = made.get("reading")
+        kept = kept if isinstance(kept, dict) else {}
+        names = [*_REMEMBERED, *(["delimiter"] if kept.get("format") == _format(data) else [])]
+        taken: dict[str, Any] = {
+            name: kept[name]
+            for name in names
+            if getattr(self, name) is None and isinstance(kept.get(name), str)
+        }
+        if tagger.fields_ is not None:
+            taken["field_weights"] = dict.fromkeys(tagger.fields_, 1.0)
+        return replace(self, **taken, quiet="label_separator" in taken)
+
+
+def _format(data: str) -> str:
+    """How a file is written, for as much as its name tells."""
+    from longtail.data.table_rows import is_table_name, table_format
+
+    return table_format(data) if is_table_name(data) else ""
 
 
 @dataclass(frozen=True)
@@ -60,6 +104,7 @@ class Source:
     """A data set as commands use it. ``test`` is None where the source has none.
 
     ``whole``: the training rows with those of ``test``, where these were taken from them.
+    ``sha256``: of the file, or of the files of the folder; None for a data set by name.
     """
 
     name: str
@@ -69,6 +114,7 @@ class Source:
     label_names: list[str]
     label_texts: list[str] | None
     whole: Part | None = None
+    sha256: str | None = None
 
     @property
     def measured_on(self) -> str:
@@ -128,7 +174,8 @@ def read(data: str, options: DataOptions) -> Source:
     """Reads everything. ``-`` is JSON lines on standard input."""
     import longtail as lt
 
-    with _path(data) as path:
+    with _path(data) as path, _warnings(options):
+        sha256 = file_hash(path)
         if options.field_weights is None:
             loaded = lt.load_dataset(path, **options.given())
             columns = None
@@ -154,7 +201,33 @@ def read(data: str, options: DataOptions) -> Source:
     label_texts = loaded.label_texts
     if options.label_texts is not None:
         label_texts = _texts_of(names, label_texts, options)
-    return Source(title, train, parts["dev"], parts["test"], names, label_texts)
+    return Source(title, train, parts["dev"], parts["test"], names, label_texts, None, sha256)
+
+
+@contextlib.contextmanager
+def _warnings(options: DataOptions) -> Iterator[None]:
+    """Warnings of reading, each once: where there are fields, the rows are read once for each."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        if options.quiet:
+            warnings.filterwarnings("ignore", "label_separator=.* stands in no cell")
+        yield
+
+
+def file_hash(path: str) -> str | None:
+    """SHA-256 of a file, or of the files directly inside a folder, in the order of their names."""
+    if os.path.isdir(path):
+        files = sorted(entry.path for entry in os.scandir(path) if entry.is_file())
+    elif os.path.isfile(path):
+        files = [path]
+    else:
+        return None
+    digest = hashlib.sha256()
+    for name in files:
+        with open(name, "rb") as file:
+            while block := file.read(1 << 20):
+                digest.update(block)
+    return digest.hexdigest()
 
 
 def _texts_of(names: list[str], texts: list[str] | None, options: DataOptions) -> list[str]:

@@ -42,6 +42,24 @@ def command(
         float, typer.Option(help="How often to look for a new model; 0 never.", min=0.0)
     ] = 2.0,
     page: Annotated[bool, typer.Option(help="Serve the page at /.")] = True,
+    title: Annotated[
+        str | None,
+        typer.Option(
+            help="What the page calls the model. [default: the name of its folder]",
+            show_default=False,
+        ),
+    ] = None,
+    log: Annotated[
+        bool, typer.Option(help="Log requests and new models to standard error.")
+    ] = True,
+    cors_origin: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A page whose scripts may ask, such as https://example.org; may be repeated, * "
+            "for any.",
+            show_default=False,
+        ),
+    ] = None,
     allowed_host: Annotated[
         list[str] | None,
         typer.Option(
@@ -81,6 +99,9 @@ def command(
             timeout=timeout,
             reload_seconds=reload_seconds,
             page=page,
+            title=title,
+            logs=log,
+            origins=tuple(origin.rstrip("/") for origin in cors_origin or ()),
             hosts=hosts,
             rate=rate_limit,
             max_connections=max_connections,

@@ -9,13 +9,14 @@ import typer
 
 from longtail.cli import options as opt
 from longtail.cli.models import load_tagger
-from longtail.cli.output import note, print_json
+from longtail.cli.output import check_writable, note, print_json
 from longtail.cli.reading import DataOptions, read
 
 __all__ = ["command", "curve_of"]
 
 _CANDIDATES = 100
-_TAILS = (0.25, 0.5, 1.0)
+PLAIN = "top k"  # what longtail.tradeoff calls the plain answers
+_TAILS = (0.1, 0.25, 0.5, 0.75, 1.0)
 
 
 def command(
@@ -47,35 +48,56 @@ def command(
 ) -> None:
     """Trade precision for a metric of rare labels, and show what each point gives.
 
-    Every point is the answer that is best for a mixture of both metrics (longtail.tradeoff);
-    predict --tail is drawn for comparison. Printed is the front: points that no other beats in
-    both.
+    Printed are the plain answers (top k), what --tail of predict and serve makes of them, and the
+    front: answers that are best for a mixture of both metrics (longtail.tradeoff), and that no
+    other point beats in both. Recommended is a --tail, which predict and serve can apply.
     """
     from longtail.tagger.seen import trained_sentence
 
+    check_writable(plot, "--plot")
     tagger = load_tagger(model)
-    weights = None if tagger.fields_ is None else dict.fromkeys(tagger.fields_, 1.0)
-    source = read(
-        data, DataOptions(text_column, label_column, label_separator, delimiter, layout, weights)
-    )
+    said = DataOptions(text_column, label_column, label_separator, delimiter, layout)
+    source = read(data, said.with_remembered(tagger, data))
     _, part = source.split(split)
     curve = curve_of(tagger, part, source.label_names, metric, k, steps, seed)
     seen = tagger.trained_on(part.texts)
-    said = trained_sentence(seen)
-    if said is not None:
-        note(f"{said}: this is no curve of new texts. Draw it for rows that it has not seen.")
+    learned = trained_sentence(seen)
+    if learned is not None:
+        note(f"{learned}: this is no curve of new texts. Draw it for rows that it has not seen.")
     if plot is not None:
         curve.plot(plot)
         note(f"curve drawn to {plot}")
-    chosen = curve.choose(keep)
+    plain = next(point for point in curve.points if point.name == PLAIN)
+    leaning = [point for point in curve.points if point.name.startswith("--tail")]
+    best = _recommended(plain, leaning, keep)
     if json:
         trained = None if seen is None else seen.n_rows
-        choice = {"keep": keep, "chosen": chosen.to_dict(), "trained_rows": trained}
+        choice = {
+            "keep": keep,
+            "chosen": curve.choose(keep).to_dict(),
+            "recommended": best.to_dict(),
+            "trained_rows": trained,
+        }
         print_json({**curve.to_dict(), **choice})
         return
-    print(curve.table(curve.front))
-    note(f"of {len(curve.points)} points; {100 * keep:g}% of precision is kept by {chosen.name}:")
-    note(f"  lt.Tagger(rule=lt.{curve.rule(chosen)})")
+    shown = [plain, *leaning]
+    print(curve.table([*shown, *(point for point in curve.front if point not in shown)]))
+    changes = [100 * (new - old) for new, old in zip(best.values, plain.values, strict=True)]
+    if best is plain:
+        note(f"no --tail keeps {100 * keep:g} % of precision and gains {metric}: stay with top k")
+    else:
+        note(
+            f"{best.name} keeps {100 * keep:g} % of precision: {changes[0]:+.1f} points of "
+            f"precision, {changes[1]:+.1f} of {metric}. Apply it with predict or serve:"
+        )
+        note(f"  longtail serve {model} {best.name}")
+
+
+def _recommended(plain: Any, leaning: list[Any], keep: float) -> Any:
+    """The lean that gains the most among those that keep this share of plain precision, or none."""
+    least = keep * plain.values[0]
+    good = [point for point in leaning if point.values[0] >= least]
+    return max([plain, *good], key=lambda point: point.values[1])
 
 
 def curve_of(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,9 +11,11 @@ import typer
 
 from longtail.cli import options as opt
 from longtail.cli.models import named_model
-from longtail.cli.output import check_free, note, print_json
+from longtail.cli.output import check_free, check_writable, note, print_json
+from longtail.cli.provenance import keep_provenance
 from longtail.cli.reading import DataOptions, Source, learned_targets, parse_weights, read
 from longtail.cli.resume import MEASURING, resumable, unfinished
+from longtail.cli.story import example_texts, gaps, in_short
 from longtail.cli.text_options import refuse_for_features, with_text_options
 from longtail.cli.training import fit_plan, leaning, measure, plans, set_aside, told
 
@@ -53,6 +56,15 @@ def command(
     report: Annotated[
         Path | None, typer.Option(help="Also write the evaluation as an HTML page.")
     ] = None,
+    full: Annotated[
+        bool, typer.Option("--full", help="Print the whole evaluation too, below the short one.")
+    ] = False,
+    examples: Annotated[
+        bool,
+        typer.Option(
+            help="Keep three of the texts in the model, for people to try on the page of serve."
+        ),
+    ] = True,
     overwrite: Annotated[bool, typer.Option(help="Replace a model that is there.")] = False,
     text_column: opt.TextColumn = None,
     label_column: opt.LabelColumn = None,
@@ -104,6 +116,7 @@ def command(
     weights = parse_weights(field_weights)
     began = time.perf_counter()
     check_free(output, overwrite)
+    check_writable(report, "--report")
     named = named_model(
         model, seed, jobs, memory_limit=memory_limit, device=device, encoder=encoder
     )
@@ -141,12 +154,21 @@ def command(
     refit = refit and source.whole is not None
     learned = source.whole if refit and source.whole is not None else source.train
     note(_beginning(source, refit))
+    for line in gaps(source):
+        note(line)
     with unfinished(output) as folder, told():
-        tagger, measured, seconds = resumable(
+        tagger, measured, curve, seconds = resumable(
             lambda parts: train_and_measure(source, params, refit, parts), folder
         )
-        if measured is not None and report is not None:
-            measured.to_html(report)
+        facts = {"rows": len(learned), "seconds": round(seconds, 3)}
+        keep_provenance(tagger, data, source, options, **facts)
+        if examples:
+            tagger.examples_ = example_texts(source)
+        if measured is not None:
+            tagger.keep_report(measured, curve)
+            measured = replace(measured, provenance=tagger.provenance_)
+            if report is not None:
+                measured.to_html(report)
         tagger.save(output, overwrite=overwrite)
     elapsed = time.perf_counter() - began
     if json:
@@ -162,15 +184,16 @@ def command(
             }
         )
         return
-    if measured is not None:
-        print(measured)
-    note(f"saved to {output} in {elapsed:.1f} s; next: longtail predict {output} -")
+    print(in_short(tagger, output, measured, elapsed))
+    if full and measured is not None:
+        print(f"\n{measured}")
 
 
 def train_and_measure(
     source: Source, params: dict[str, Any], refit: bool, parts: Path | None = None
-) -> tuple[Any, Any, float]:
-    """Return the tagger to save with its report in it, the report, and the seconds of training.
+) -> tuple[Any, Any, Any, float]:
+    """Return the tagger to save, its report, what a lean towards rare labels does, and the seconds
+    of training.
 
     With ``refit``, the measured tagger has learned from the training rows alone, and the one to
     save from those set aside too. Its probabilities come from the curve of the measured one, which
@@ -183,7 +206,7 @@ def train_and_measure(
     tagger, seconds = fit_plan(plan, params, folder)
     note(f"trained in {seconds:.1f} s")
     if source.test is None:
-        return tagger, None, seconds
+        return tagger, None, None, seconds
     then = ""
     if source.whole is not None:
         then = (
@@ -202,8 +225,7 @@ def train_and_measure(
         tagger, more = fit_plan(whole, params, parts, probabilities)
         seconds += more
         note(f"trained in {more:.1f} s")
-    tagger.keep_report(report, curve)
-    return tagger, report, seconds
+    return tagger, report, curve, seconds
 
 
 def _beginning(source: Source, refit: bool) -> str:

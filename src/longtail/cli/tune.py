@@ -13,7 +13,8 @@ import typer
 
 from longtail.cli import options as opt
 from longtail.cli.models import parse_models
-from longtail.cli.output import check_free, note, print_json
+from longtail.cli.output import check_free, check_writable, note, print_json
+from longtail.cli.provenance import keep_provenance
 from longtail.cli.reading import DataOptions, Source, learned_targets, read
 from longtail.cli.search import Search, shown
 from longtail.cli.text_options import refuse_for_features, with_text_options
@@ -69,6 +70,7 @@ def command(
         raise ValueError(f"unknown metric {metric!r}: use {', '.join(METRICS)}")
     if output is not None:
         check_free(output, overwrite)
+    check_writable(journal, "--journal")
     names = parse_models(models)
     learned = learned_targets(learn_label_texts, label_targets)
     search = Search(names, seed, jobs, device, encoder, tfidf, learned)
@@ -111,6 +113,7 @@ def command(
     if output is not None:
         plan = search.planned(whole, best)
         tagger, _ = fit_plan(plan, {**search.params, **search.given(plan), "calibrate": True})
+        keep_provenance(tagger, data, source, read_from)
         tagger.save(output, overwrite=overwrite)
         note(f"saved the best setting to {output}")
     if json:

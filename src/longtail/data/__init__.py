@@ -13,6 +13,7 @@ from longtail.data.label_features import read_label_feature_folder, write_label_
 from longtail.data.label_file import read_label_file, write_label_file
 from longtail.data.load import load_dataset
 from longtail.data.npz_pairs import read_npz_folder, read_npz_pair, write_npz_folder, write_npz_pair
+from longtail.data.paired_rows import PairedRows
 from longtail.data.pecos_folder import read_pecos_folder, write_pecos_folder
 from longtail.data.raw_text import (
     read_raw_text,
@@ -46,6 +47,7 @@ from longtail.data.xc_format import (
 __all__ = [
     "Dataset",
     "Description",
+    "PairedRows",
     "Split",
     "Tokens",
     "TopK",

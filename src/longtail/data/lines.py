@@ -2,12 +2,13 @@
 
 A line ends with LF or CRLF; the last one need not end at all. Nothing else ends a line: the Unicode
 separators U+2028, U+2029 and U+0085 are ordinary characters, which is why ``str.splitlines`` is not
-used anywhere. Files are UTF-8, with or without a byte-order mark, plain or gzip (told from the
-first two bytes, not from the name).
+used anywhere. Files are UTF-8, with or without a byte-order mark, or UTF-16 with one (as Excel's
+"Unicode text" has it); plain or gzip. All of this is told from the first bytes, not from the name.
 """
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import gzip
 import io
@@ -24,27 +25,57 @@ __all__ = ["FilePath", "open_bytes", "open_for_writing", "read_lines", "read_tex
 FilePath = str | os.PathLike[str]
 
 _LONGEST_LINE = 1 << 30
-_BOM = b"\xef\xbb\xbf"
+_BOM = codecs.BOM_UTF8
+_UTF_16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+_UTF_32 = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)  # the first begins like UTF-16
 
 
 @contextlib.contextmanager
 def open_bytes(path: FilePath) -> Iterator[BinaryIO]:
-    """The bytes of a file, unpacked where it is gzip, without a byte-order mark at the start."""
+    """The bytes of a file, unpacked where it is gzip, in UTF-8 and without a byte-order mark where
+    they begin with one.
+    """
     with open(path, "rb") as raw:
         if raw.peek(2)[:2] == b"\x1f\x8b":
             with (
                 gzip.GzipFile(fileobj=raw) as unpacked,
                 io.BufferedReader(unpacked, 1 << 18) as file,
             ):  # type: ignore[type-var]
-                yield _without_bom(file)
+                yield _in_utf_8(file)
         else:
-            yield _without_bom(raw)
+            yield _in_utf_8(raw)
 
 
-def _without_bom(file: io.BufferedReader[Any]) -> BinaryIO:
-    if file.peek(3)[:3] == _BOM:
+def _in_utf_8(file: io.BufferedReader[Any]) -> BinaryIO:
+    first = file.peek(4)[:4]
+    if first[:3] == _BOM:
         file.read(3)
+    elif first[:2] in _UTF_16 and first not in _UTF_32:
+        file.read(2)
+        return io.BufferedReader(_Recoded(file, _UTF_16[first[:2]]), 1 << 18)
     return file
+
+
+class _Recoded(io.RawIOBase):
+    """The bytes of a UTF-16 file in UTF-8, for a buffered reader."""
+
+    def __init__(self, file: io.BufferedReader[Any], encoding: str) -> None:
+        self._file = file
+        self._decoder = codecs.getincrementaldecoder(encoding)()
+        self._left = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._left:
+            raw = self._file.read(1 << 17)
+            self._left = self._decoder.decode(raw, final=not raw).encode("utf-8")
+            if not raw:
+                break
+        n = min(len(buffer), len(self._left))
+        buffer[:n], self._left = self._left[:n], self._left[n:]
+        return n
 
 
 def read_lines(path: FilePath, *, keep_ends: bool = False) -> Iterator[tuple[int, str]]:
@@ -65,6 +96,12 @@ def read_lines(path: FilePath, *, keep_ends: bool = False) -> Iterator[tuple[int
                     line = line[:-2] if line.endswith(b"\r\n") else line.removesuffix(b"\n")
                 yield number, line.decode("utf-8")
     except UnicodeDecodeError as error:
+        if error.encoding.startswith("utf-16"):
+            raise DataFormatError(
+                f"expected UTF-16, as the first two bytes say: {error.reason}",
+                path=path,
+                line=number + 1,
+            ) from None
         raise DataFormatError(
             f"expected UTF-8, found the byte 0x{error.object[error.start]:02x}: "
             "convert the file first, for example with iconv -f latin1 -t utf-8",

@@ -14,7 +14,7 @@ from longtail.data.lines import FilePath, read_lines
 from longtail.data.place import Place, brief
 from longtail.exceptions import DataFormatError, MissingDependencyError
 
-__all__ = ["is_table", "is_table_name", "table_format", "table_rows"]
+__all__ = ["column_names", "is_table", "is_table_name", "table_format", "table_rows"]
 
 _FORMATS = {
     ".csv": "csv",
@@ -54,6 +54,18 @@ def is_table(source: Any) -> bool:
     return hasattr(source, "columns") or hasattr(source, "to_arrow")
 
 
+def column_names(path: FilePath, delimiter: str | None = None) -> list[str]:
+    """Names of the columns of a CSV, TSV or Parquet file."""
+    kind = table_format(path)
+    if kind == "parquet":
+        pq = _parquet()
+        with pq.ParquetFile(path) as file:
+            return list(file.schema_arrow.names)
+    lines = (line for _, line in read_lines(path, keep_ends=True))
+    mark = delimiter or ("\t" if kind == "tsv" else ",")
+    return next((row for row in csv.reader(lines, delimiter=mark) if row), [])
+
+
 def table_rows(source: Any, columns: Sequence[str], delimiter: str | None = None) -> Iterator[Row]:
     """Yields ``(place, cells in the order of columns, number of unseen labels)`` for each row."""
     if isinstance(source, (str, os.PathLike)):
@@ -78,7 +90,9 @@ def table_rows(source: Any, columns: Sequence[str], delimiter: str | None = None
         )
 
 
-def _positions(found: Sequence[Any], columns: Sequence[str], place: Place) -> list[int]:
+def _positions(
+    found: Sequence[Any], columns: Sequence[str], place: Place, delimiter: str | None = None
+) -> list[int]:
     names = list(found)
     for column in columns:
         if names.count(column) != 1:
@@ -86,14 +100,30 @@ def _positions(found: Sequence[Any], columns: Sequence[str], place: Place) -> li
             have = ", ".join(map(brief, names[:20]))
             raise place.error(
                 f"{what} {column!r}: the columns are {have or 'none'} "
-                "(say which to use with text_column and label_column)"
+                f"({_advice(names, delimiter)}say which to use with text_column and "
+                "label_column)"
             )
     return [names.index(column) for column in columns]
 
 
+def _advice(header: Sequence[str], delimiter: str | None) -> str:
+    """What to do about a header that seems to be split at another mark, or to be UTF-16."""
+    if delimiter is None or not header:
+        return ""
+    if all("\0" in name for name in header):
+        return "the file seems to be UTF-16: convert it first, with iconv -f utf-16 -t utf-8; else "
+    counts = {
+        mark: sum(name.count(mark) for name in header) for mark in ";,\t|" if mark != delimiter
+    }
+    likely = max(counts, key=lambda mark: counts[mark])
+    if counts[likely] < len(header):
+        return ""
+    return f"its cells seem to stand between {likely!r}: pass delimiter={likely!r}; else "
+
+
 def _csv_rows(path: FilePath, columns: Sequence[str], delimiter: str) -> Iterator[Row]:
-    lines = (line for _, line in read_lines(path, keep_ends=True))
-    reader = csv.reader(lines, delimiter=delimiter, strict=True)
+    record: list[str] = []  # the lines of the row that is being read
+    reader = csv.reader(_remembered(path, record), delimiter=delimiter, strict=True)
     positions: list[int] = []
     header: list[str] | None = None
     start = 1
@@ -104,20 +134,63 @@ def _csv_rows(path: FilePath, columns: Sequence[str], delimiter: str) -> Iterato
         except StopIteration:
             break
         except csv.Error as error:
-            raise DataFormatError(
-                f"expected a row of fields: {error}", path=path, line=max(start, reader.line_num)
-            ) from None
+            raise _csv_error(error, Place(os.fspath(path), start), record, delimiter) from None
+        record.clear()
         place, start = Place(os.fspath(path), start), reader.line_num + 1
         if not row:
             continue
         if header is None:
-            header, positions = row, _positions(row, columns, place)
+            header, positions = row, _positions(row, columns, place, delimiter)
         elif len(row) != len(header):
             raise place.error(f"expected {len(header)} fields, as in the header, got {len(row)}")
         else:
             yield place, [row[i] for i in positions], 0
     if header is None:
         raise DataFormatError("expected a header line, the file is empty", path=path, line=1)
+
+
+def _remembered(path: FilePath, record: list[str]) -> Iterator[str]:
+    """The lines of a file, each also put at the end of ``record``, which the caller empties."""
+    for _, line in read_lines(path, keep_ends=True):
+        record.append(line)
+        yield line
+
+
+def _csv_error(
+    error: csv.Error, place: Place, record: Sequence[str], delimiter: str
+) -> DataFormatError:
+    """What is wrong with the row ``record``, which begins at ``place``.
+
+    Where a quoted field is to blame, the error stands where the field begins: a quote that is
+    not closed is noticed only at the next one, or at the end of the file.
+    """
+    opened = _open_quote(record, delimiter)
+    if opened is None:
+        last = place._replace(line=(place.line or 1) + max(len(record) - 1, 0))
+        return last.error(f"expected a row of fields: {error}")
+    line, column = opened
+    what = "is never closed" if "end of data" in str(error) else f"does not end well ({error})"
+    return place._replace(line=(place.line or 1) + line).error(
+        f'the quote (") that begins here {what}: close it, or double it where it belongs to the '
+        "text",
+        column + 1,
+    )
+
+
+def _open_quote(record: Sequence[str], delimiter: str) -> tuple[int, int] | None:
+    """Line and column, from 0, where the last quoted field of a row begins."""
+    found = None
+    state = "start"  # of a field; or "plain", "quoted", and "closed" after a quote inside one
+    for number, line in enumerate(record):
+        for column, mark in enumerate(line):
+            if state == "quoted":
+                state = "closed" if mark == '"' else "quoted"
+            elif mark == '"' and state != "plain":
+                found = (number, column) if state == "start" else found  # else it is doubled
+                state = "quoted"
+            else:
+                state = "start" if mark in (delimiter, "\r", "\n") else "plain"
+    return found
 
 
 @contextlib.contextmanager
@@ -149,11 +222,9 @@ def _json_rows(path: FilePath, columns: Sequence[str]) -> Iterator[Row]:
 
 
 def _parquet_rows(path: FilePath, columns: Sequence[str]) -> Iterator[Row]:
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError:
-        raise MissingDependencyError("pyarrow", "tables", "reading Parquet") from None
+    pq = _parquet()
+    import pyarrow as pa
+
     try:
         with pq.ParquetFile(path) as file:
             names = file.schema_arrow.names
@@ -164,6 +235,14 @@ def _parquet_rows(path: FilePath, columns: Sequence[str]) -> Iterator[Row]:
         raise
     except (pa.ArrowException, OSError, ValueError) as error:
         raise DataFormatError(f"not a readable Parquet file: {error!s:.200}", path=path) from None
+
+
+def _parquet() -> Any:
+    try:
+        import pyarrow.parquet as pq
+    except ImportError:
+        raise MissingDependencyError("pyarrow", "tables", "reading Parquet") from None
+    return pq
 
 
 def _arrow_rows(

@@ -57,7 +57,7 @@ def iter_table(
     check_separator(label_separator)
     width = len(text_columns)
     suspects: Counter[str] = Counter()
-    n_plain = 0
+    n_plain = n_split = 0
     for place, cells, n_unseen in table_rows(source, columns, delimiter):
         try:
             text = text_from(cells[:width], text_joiner)
@@ -69,14 +69,21 @@ def iter_table(
                 labels = label_names(cells[width], label_separator)
             except ValueError as error:
                 raise place.error(f"{label_column}: {error}") from None
-            if label_separator is None and isinstance(cells[width], str) and cells[width] in labels:
+            cell = cells[width]
+            if isinstance(cell, str) and labels == [cell.strip()]:
                 n_plain += 1
-                suspects.update(mark for mark in "|;," if mark in labels[0])
+                suspects.update(mark for mark in "|;," if mark in cell)
+            elif isinstance(cell, str) and label_separator is not None:
+                n_split += label_separator in cell
         yield Record(text, labels, place, n_unseen)
-    _warn_of_separator(suspects, n_plain, label_column)
+    if not n_split:
+        _warn_of_separator(label_separator, suspects, n_plain, label_column)
 
 
-def _warn_of_separator(suspects: Counter[str], n_plain: int, column: str | None) -> None:
+def _warn_of_separator(
+    separator: str | None, suspects: Counter[str], n_plain: int, column: str | None
+) -> None:
+    """Warn of label cells that were all read as one label, where another reading is likely."""
     for mark, count in suspects.most_common(1):
         if 2 * count > n_plain:
             warnings.warn(
@@ -84,6 +91,13 @@ def _warn_of_separator(suspects: Counter[str], n_plain: int, column: str | None)
                 f"pass label_separator={mark!r} if they hold several",
                 stacklevel=3,
             )
+            return
+    if separator is not None and n_plain:
+        warnings.warn(
+            f"label_separator={separator!r} stands in no cell of {column!r}: every row has one "
+            "label at most",
+            stacklevel=3,
+        )
 
 
 def read_table(source: Any, **options: Any) -> tuple[list[str], list[list[str]]]:

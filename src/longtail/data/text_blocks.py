@@ -59,6 +59,10 @@ def text_blocks(path: FilePath, block_bytes: int = _BLOCK) -> Generator[Block, N
             yield from _blocks(file, reader, block_bytes)
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise DataFormatError(f"damaged or truncated gzip data: {error}", path=path) from None
+    except UnicodeDecodeError as error:  # of UTF-16, which is turned into UTF-8
+        raise DataFormatError(
+            f"expected UTF-16, as the first two bytes say: {error.reason}", path=path
+        ) from None
 
 
 def _blocks(file: BinaryIO, reader: ThreadPoolExecutor, block_bytes: int) -> Iterator[Block]:

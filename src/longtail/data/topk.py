@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import scipy.sparse as sp
 from longtail._forms import answers_of
 from longtail._native import core, csr_args, n_threads
 from longtail._validation import as_features, as_k, as_width
+from longtail.exceptions import MissingDependencyError
 
 __all__ = ["TopK"]
 
@@ -157,6 +159,64 @@ class TopK:
         out = sp.csr_matrix((values, self.indices[keep], indptr), shape=(len(self), width))
         out.sort_indices()
         return out
+
+    def to_frame(
+        self, names: Sequence[str] | None = None, *, rows: Any = None, per_text: bool = False
+    ) -> Any:
+        """Return the answers as a pandas DataFrame that joins back to what was asked.
+
+        Parameters
+        ----------
+        names : sequence of str, optional
+            Label names in the order of ids; without them the column ``label`` holds ids.
+        rows : sequence, optional
+            What the rows are called, such as the index of the frame that was asked about; numbers
+            from 0 by default.
+        per_text : bool
+            Whether to make one line per row, with the lists ``labels`` and ``scores``, instead of
+            one line per answer.
+
+        Returns
+        -------
+        pandas.DataFrame
+            With columns ``row``, ``rank`` (from 1), ``label`` and ``score``; or, ``per_text``,
+            with columns ``labels`` and ``scores`` and the index ``row``.
+
+        >>> top = TopK([[2, 0], [1, -1]], [[0.9, 0.5], [0.3, -np.inf]], n_labels=3)
+        >>> print(top.to_frame(["a", "b", "c"]).to_string(index=False))
+         row  rank label  score
+           0     1     c    0.9
+           0     2     a    0.5
+           1     1     b    0.3
+        """
+        try:
+            import pandas
+        except ImportError:
+            raise MissingDependencyError("pandas", "tables", "a data frame") from None
+        width = int(self.indices.max(initial=-1)) + 1
+        if names is not None and len(names) < max(width, self.n_labels or 0):
+            raise ValueError(
+                f"names has {len(names)} names, but there are {max(width, self.n_labels or 0)} "
+                "labels"
+            )
+        calls = pandas.RangeIndex(len(self)) if rows is None else pandas.Index(rows)
+        if len(calls) != len(self):
+            raise ValueError(f"rows has {len(calls)} entries, but there are {len(self)} rows")
+        keep = self.indices >= 0
+        ids = self.indices[keep]
+        labels = ids if names is None else np.array([names[i] for i in ids], object)
+        if per_text:
+            ends = np.cumsum(keep.sum(axis=1))[:-1]
+            split = {
+                "labels": [part.tolist() for part in np.split(labels, ends)][: len(self)],
+                "scores": [part.tolist() for part in np.split(self.scores[keep], ends)][
+                    : len(self)
+                ],
+            }
+            return pandas.DataFrame(split, index=calls.rename("row"))
+        where, slots = np.nonzero(keep)
+        columns = {"row": calls[where], "rank": slots + 1, "label": labels}
+        return pandas.DataFrame({**columns, "score": self.scores[keep]})
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, TopK):

@@ -112,6 +112,12 @@ class Ensemble(ProbabilityRanker):
         each = self.__dict__.get("members_") or self.models
         return any(getattr(model, "reads_texts", False) for model in each)
 
+    @property
+    def reads_blocks(self) -> bool:  # type: ignore[override]
+        """Whether all members do."""
+        each = self.__dict__.get("members_") or self.models
+        return all(getattr(model, "reads_blocks", False) for model in each)
+
     def _rows(self, X: Any, *, fitted: bool = True) -> Any:
         if not self.reads_texts:
             return super()._rows(X, fitted=fitted)

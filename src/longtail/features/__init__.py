@@ -1,7 +1,8 @@
 """From raw input to the features that models learn from."""
 
+from longtail.features.block_rows import beside
 from longtail.features.mapped_rows import load_matrix, save_matrix
 from longtail.features.tfidf import Tfidf
 from longtail.features.unit_rows import unit_rows
 
-__all__ = ["Tfidf", "load_matrix", "save_matrix", "unit_rows"]
+__all__ = ["Tfidf", "beside", "load_matrix", "save_matrix", "unit_rows"]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from longtail._blocks import BlockRows
 from longtail._validation import as_features, as_k
 from longtail.data.vocabulary import Vocabulary
 from longtail.features.unit_rows import unit_rows
@@ -103,7 +104,7 @@ class Explaining:
 
     def _one_row(self, x: Any) -> tuple[np.ndarray, np.ndarray]:
         """Features (ascending) and values of a single row, scaled as search scales it."""
-        if not sp.issparse(x) and not hasattr(x, "columns"):
+        if not sp.issparse(x) and not isinstance(x, BlockRows) and not hasattr(x, "columns"):
             x = np.asarray(x)
             x = x.reshape(1, -1) if x.ndim == 1 else x
         row = sp.csr_matrix(as_features(x, n_features=self.n_features_in_, name="x"))

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from longtail._blocks import BlockRows
 from longtail._native import core, csr_args
 from longtail.features.mapped_rows import is_mapped, scratch_array
 from longtail.linear.layer import Layer
@@ -23,7 +24,9 @@ __all__ = [
     "check_cost",
     "level_cost",
     "ones_of",
+    "row_entries",
     "train_level",
+    "training_rows",
 ]
 
 Progress = Callable[[int, int], None] | None
@@ -77,8 +80,20 @@ def ones_of(matrix: sp.csc_matrix) -> sp.csc_matrix:
     return sp.csc_matrix((ones, matrix.indices, matrix.indptr), shape=matrix.shape)
 
 
+def training_rows(X: Any) -> Any:
+    """Canonical features as training wants them: CSR, or two blocks."""
+    return X if sp.issparse(X) or isinstance(X, BlockRows) else sp.csr_matrix(X)
+
+
+def row_entries(X: Any) -> np.ndarray:
+    """Numbers in each row that training reads, (n,)."""
+    sparse, dense = (X.sparse, X.dense.shape[1]) if isinstance(X, BlockRows) else (X, 0)
+    counts: np.ndarray = np.diff(sparse.indptr)
+    return counts + dense
+
+
 def train_level(
-    X: sp.csr_matrix,
+    X: Any,
     problem: LevelProblem,
     options: SolverOptions,
     *,
@@ -101,6 +116,7 @@ def train_level(
     ``folder`` if they are more than ``batch_bytes``. Fewer threads are started where all of them
     would need more than ``scratch_bytes``.
     """
+    sparse, dense = (X.sparse, X.dense) if isinstance(X, BlockRows) else (X, None)
     Y = problem.positives
     n_children = Y.shape[1]
     sizes = np.diff(Y.indptr)
@@ -122,7 +138,8 @@ def train_level(
     start, start_bias = problem.start or (None, None)
     known_row, known_positive = problem.known or (None, None)
     level = core.Level(
-        X=csr_args(X),
+        X=csr_args(sparse),
+        dense=dense,
         parent_ptr=_as(np.int64, problem.parents.indptr),
         parent_rows=_as(np.int32, problem.parents.indices),
         parent_weight=problem.parent_weight,
@@ -144,7 +161,7 @@ def train_level(
         first_child=first_child,
         batch_bytes=batch_bytes,
         scratch_bytes=scratch_bytes,
-        room=_room(X, problem.parents, batch_bytes, folder),
+        room=_room(sparse, problem.parents, batch_bytes, folder),
     )
     arrays, _ = core.train_level(level, params, n_threads, progress)
     return Layer(arrays)

@@ -22,6 +22,7 @@ from typing import Any
 
 import scipy.sparse as sp
 
+from longtail._blocks import BlockRows
 from longtail._native import core
 from longtail.features.mapped_rows import is_mapped
 
@@ -88,11 +89,15 @@ def plan_memory(
     if limit is None:
         return MemoryPlan(_batch_of_many() if len(core.numa_cpus(1 << 20)) > 1 else _BATCH)
     total = as_bytes(limit)
+    dense = X.dense if isinstance(X, BlockRows) else None
+    X = X if dense is None else X.sparse
     entries = X.nnz if sp.issparse(X) else X.size
     mapped = sp.issparse(X) and is_mapped(X.data)
     in_use = resident_bytes(12 * entries if mapped else 0) if in_use is None else in_use
     n_labels = Y.shape[1]
     scaled = 0 if mapped else 4 * entries
+    width = 0 if dense is None else dense.shape[1]
+    scaled += 4 * X.shape[0] * (-(-width // 16) * 16 + 1)
     levels = 40 * Y.nnz + 64 * n_labels  # labels of two levels by column, in both orders
     fixed = in_use + scaled + levels  # the model goes to files as it is made
     # An entry, its copy while it is sorted, and the clusters'. How many features are kept decides
@@ -101,7 +106,7 @@ def plan_memory(
     features = min(_FEATURES, max(16, int(total / 4 / per_feature)))
     least_batch = 1 << 24
     # The root trains on all rows; whoever solves for it has them all in its scratch.
-    one_thread = core.worker_bytes(X.shape[0], entries, X.shape[1], dual)
+    one_thread = core.worker_bytes(X.shape[0], entries, X.shape[1], width, dual)
     needed = fixed + max(per_feature * features, one_thread) + 3 * least_batch
     if total < needed:
         raise ValueError(

@@ -8,15 +8,16 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from longtail._native import csr_args, n_threads
-from longtail._validation import as_features, as_seed
+from longtail._native import n_threads
+from longtail._validation import as_seed
 from longtail.data.label_filter import LabelFilter
 from longtail.data.topk import TopK
 from longtail.features.unit_rows import unit_rows
-from longtail.linear.level import LevelProblem, all_rows, by_column, check_cost
+from longtail.linear.level import LevelProblem, all_rows, by_column, check_cost, training_rows
 from longtail.linear.memory import plan_memory
 from longtail.linear.parts import train_in_parts
 from longtail.linear.ranker import LinearRanker
+from longtail.linear.searching import all_scores, n_dense
 
 __all__ = ["OneVsAll"]
 
@@ -154,7 +155,7 @@ class OneVsAll(LinearRanker):
         threads = n_threads(self.n_jobs)
         seed = as_seed(self.random_state)
         memory = plan_memory(self.memory_limit, X, Y, dual=self._options().chosen_solver == "dual")
-        X = sp.csr_matrix(X) if not sp.issparse(X) else X
+        X = training_rows(X)
         propensity = self._propensity(Y, n_label_rows)
         finished = self._checkpoint(checkpoint, row_weight, X, Y, propensity)
         if self.normalize:
@@ -196,12 +197,8 @@ class OneVsAll(LinearRanker):
     def decision_function(self, X: Any) -> np.ndarray:
         """Scores of all labels, (n, L) float32: ``w_j.x + b_j``. For few labels or few rows."""
         self._check_fitted()
-        X = as_features(X, n_features=self.n_features_in_)
-        threads, searcher = n_threads(self.n_jobs), self._searcher()
-        if sp.issparse(X):
-            leaves = searcher.scores_sparse(csr_args(X), self.normalize, threads)
-        else:
-            leaves = searcher.scores_dense(X, self.normalize, threads)
+        X = self._rows(X)
+        leaves = all_scores(self._searcher(n_dense(X)), X, self.normalize, n_threads(self.n_jobs))
         return np.ascontiguousarray(leaves[:, np.argsort(self.label_of_leaf_)])
 
     @property

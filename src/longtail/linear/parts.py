@@ -15,13 +15,12 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from longtail import persist
 from longtail._progress import Progress
 from longtail.linear.checkpoint import Checkpoint
 from longtail.linear.layer import Layer
-from longtail.linear.level import LevelProblem, train_level
+from longtail.linear.level import LevelProblem, row_entries, train_level
 from longtail.solvers import SolverOptions
 
 __all__ = ["Part", "plan_parts", "train_in_parts", "train_together"]
@@ -80,7 +79,7 @@ def _join(part: Part, piece: Part, child_ptr: np.ndarray) -> bool:
 
 
 def train_in_parts(
-    X: sp.csr_matrix,
+    X: Any,
     problem: LevelProblem,
     options: SolverOptions,
     *,
@@ -115,7 +114,7 @@ def train_in_parts(
             )
         folder = None if checkpoint is None else checkpoint.path
         layers = []
-        for part in plan_parts(problem, np.diff(X.indptr)):
+        for part in plan_parts(problem, row_entries(X)):
             label = f"{name}-{part.first}"
             layer = None if checkpoint is None else checkpoint.load(label, _read_layer)
             if layer is None:

@@ -15,7 +15,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail import persist
-from longtail._native import core, csr_args, n_threads, native_info
+from longtail._blocks import BlockRows
+from longtail._native import core, n_threads, native_info
 from longtail._validation import as_k, n_instances
 from longtail.calibrate.ranker import ProbabilityRanker
 from longtail.data.label_filter import LabelFilter
@@ -36,6 +37,7 @@ from longtail.linear.missing_labels import (
     take_parameter,
 )
 from longtail.linear.post_processing import post_processors
+from longtail.linear.searching import n_dense, search
 from longtail.solvers import SolverOptions
 
 __all__ = ["LinearRanker", "beam_widths"]
@@ -71,6 +73,8 @@ class LinearRanker(Growing, Explaining, ProbabilityRanker):
 
     After ``fit``: ``layers_`` (one ``Layer`` per level, root first), ``label_of_leaf_`` (L,) int32.
     """
+
+    reads_blocks = True
 
     layers_: list[Layer]
     label_of_leaf_: np.ndarray
@@ -132,6 +136,8 @@ class LinearRanker(Growing, Explaining, ProbabilityRanker):
         if folder is None:
             return None
         arrays: list[np.ndarray | None] = [row_weight]
+        if isinstance(X, BlockRows):
+            X, others = X.sparse, (X.dense, *others)
         for matrix in (X, Y, *others):
             if sp.issparse(matrix):
                 arrays += [matrix.indptr, matrix.indices, matrix.data]
@@ -180,24 +186,21 @@ class LinearRanker(Growing, Explaining, ProbabilityRanker):
 
     def _search(self, X: Any, k: int, beams: list[int], labels: LabelFilter | None = None) -> TopK:
         threads = n_threads(self.n_jobs)
-        searcher = self._searcher()
+        searcher = self._searcher(n_dense(X))
         lists = None if labels is None else labels.native()
-        if sp.issparse(X):
-            found = searcher.search_sparse(csr_args(X), k, beams, self.normalize, threads, lists)
-        else:
-            found = searcher.search_dense(X, k, beams, self.normalize, threads, lists)
-        ids, scores = found
+        ids, scores = search(searcher, X, k, beams, self.normalize, threads, lists)
         return TopK._trusted(ids, scores, self.n_labels_)
 
-    def _searcher(self) -> Any:
+    def _searcher(self, n_dense: int = 0) -> Any:
         """The native searcher over ``layers_``, made on first use and not part of the state.
 
-        It holds the post-processor, so it is made anew when that parameter has changed.
+        It holds the post-processor, so it is made anew when that parameter has changed; and for
+        queries with a dense block the weights of those columns once more, ``4 e`` bytes a label.
         """
         names = self.post_processor
         names = names if isinstance(names, str) else tuple(names)
         made_for, searcher = self.__dict__.get("_native_searcher", (None, None))
-        if searcher is None or made_for != names:
+        if searcher is None or made_for != names or n_dense not in (0, searcher.n_dense()):
             codes, powers = post_processors(names, len(self.layers_))
             searcher = core.BeamSearcher(
                 [layer.native() for layer in self.layers_],
@@ -206,6 +209,7 @@ class LinearRanker(Growing, Explaining, ProbabilityRanker):
                 self.label_of_leaf_,
                 self.n_features_in_,
                 n_threads(self.n_jobs),
+                n_dense,
             )
             self.__dict__["_native_searcher"] = names, searcher
         return searcher

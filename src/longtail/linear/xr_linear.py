@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail import persist
-from longtail._native import core, csr_args, n_threads
+from longtail._native import core, n_threads
 from longtail._validation import as_features, as_seed
 from longtail.data.label_filter import LabelFilter
 from longtail.data.topk import TopK
@@ -27,12 +27,14 @@ from longtail.linear.level import (
     check_cost,
     level_cost,
     ones_of,
+    training_rows,
 )
 from longtail.linear.memory import MemoryPlan, plan_memory
 from longtail.linear.negatives import check_schemes, parent_rows, schemes_of
 from longtail.linear.parts import train_in_parts, train_together
 from longtail.linear.post_processing import post_processors
 from longtail.linear.ranker import LinearRanker, beam_widths
+from longtail.linear.searching import n_dense, search
 from longtail.tree import LabelTree
 
 __all__ = ["XRLinear"]
@@ -193,7 +195,7 @@ class XRLinear(LinearRanker):
         threads = n_threads(self.n_jobs)
         seed = as_seed(self.random_state)
         memory = plan_memory(self.memory_limit, X, Y, dual=self._options().chosen_solver == "dual")
-        X = sp.csr_matrix(X) if not sp.issparse(X) else X
+        X = training_rows(X)
         extra = None if extra_rows is None else _extra_rows(extra_rows, Y.shape)
         propensity = self._propensity(Y, n_label_rows)
         targets, weights = self._corrected(Y, propensity)
@@ -316,17 +318,21 @@ class XRLinear(LinearRanker):
             negative_cost=C * negative,
         )
 
-    def _reached(
-        self, X: sp.csr_matrix, layers: list[Layer], tree: LabelTree, threads: int
-    ) -> TopK:
+    def _reached(self, X: Any, layers: list[Layer], tree: LabelTree, threads: int) -> TopK:
         """Nodes of the last trained level in each row's beam."""
         depth = len(layers)
         codes, powers = post_processors(self.post_processor, len(tree.level_sizes_))
         searcher = core.BeamSearcher(
-            [layer.native() for layer in layers], codes[:depth], powers[:depth], None, X.shape[1]
+            [layer.native() for layer in layers],
+            codes[:depth],
+            powers[:depth],
+            None,
+            X.shape[1],
+            threads,
+            n_dense(X),
         )
         *above, width = beam_widths(self.beam, tree.level_sizes_)[:depth]
-        ids, scores = searcher.search_sparse(csr_args(X), width, above, False, threads)
+        ids, scores = search(searcher, X, width, above, False, threads)
         return TopK._trusted(ids, scores, tree.level_sizes_[depth - 1])
 
     def predict_topk(

@@ -13,10 +13,13 @@ One match serves many metrics::
     m = match(Y_true, top)                 # the only pass over the truth
     {k: precision_at_k(Y_true, m, k) for k in (1, 3, 5)}
 
-Where to look: ``ranking`` (P, R, F1, DCG, nDCG, abandonment, Hamming), ``propensity_scored``,
+Where to look: ``ranking`` (P, R, F1, DCG, nDCG, hit rate, Hamming), ``propensity_scored``,
 ``label_wise`` (macro, coverage, confusion counts), ``micro``, ``bins`` (head to tail),
 ``bootstrap`` (intervals), ``filters`` (filter pairs), ``calibration`` (probabilities).
 """
+
+import warnings
+from typing import Any
 
 from longtail.metrics.bins import (
     BinContribution,
@@ -59,10 +62,10 @@ from longtail.metrics.propensity_scored import (
     ps_recall_at_k,
 )
 from longtail.metrics.ranking import (
-    abandonment_at_k,
     dcg_at_k,
     f1_at_k,
     hamming_loss_at_k,
+    hit_rate_at_k,
     ndcg_at_k,
     precision_at_k,
     recall_at_k,
@@ -77,7 +80,6 @@ __all__ = [
     "Matches",
     "Reliability",
     "Rows",
-    "abandonment_at_k",
     "bootstrap_interval",
     "bootstrap_intervals",
     "confusion_at_k",
@@ -90,6 +92,7 @@ __all__ = [
     "filter_truth",
     "frequency_bins",
     "hamming_loss_at_k",
+    "hit_rate_at_k",
     "macro_balanced_accuracy_at_k",
     "macro_f1_at_k",
     "macro_fowlkes_mallows_at_k",
@@ -112,3 +115,18 @@ __all__ = [
     "recall_at_k",
     "reliability",
 ]
+
+_RENAMED = {"abandonment_at_k": "hit_rate_at_k"}
+
+
+def __getattr__(name: str) -> Any:
+    """The metrics that had another name, for one version."""
+    if name not in _RENAMED:
+        raise AttributeError(f"module 'longtail.metrics' has no attribute {name!r}")
+    new = _RENAMED[name]
+    warnings.warn(
+        f"longtail.metrics.{name} is called {new} now; the old name will go",
+        DeprecationWarning,
+        stacklevel=2,
+    )
+    return globals()[new]

@@ -21,10 +21,10 @@ from longtail.metrics.rows import Rows, row_wise
 from longtail.metrics.ties import tie_averaged_dcg
 
 __all__ = [
-    "abandonment_at_k",
     "dcg_at_k",
     "f1_at_k",
     "hamming_loss_at_k",
+    "hit_rate_at_k",
     "ndcg_at_k",
     "precision_at_k",
     "recall_at_k",
@@ -111,14 +111,13 @@ def ndcg_at_k(Y_true: Any, top: Any, k: int = 5, *, compat: str | None = None) -
 
 
 @row_wise
-def abandonment_at_k(Y_true: Any, top: Any, k: int = 5, *, compat: str | None = None) -> Rows:
-    """Abandonment@k in the field's sense: the fraction of rows with a true label among the first k.
+def hit_rate_at_k(Y_true: Any, top: Any, k: int = 5, *, compat: str | None = None) -> Rows:
+    """Hit rate@k, also success@k: the fraction of rows with a true label among the first k.
 
-    Higher is better: it is the share of users who would *not* abandon the answer. Web search uses
-    the word for the complement; napkinXC and DiSMEC++ use it as here. With graded truth, any value
-    above 0 is a hit.
+    napkinXC and DiSMEC++ call it abandonment@k, a word that web search uses for the complement.
+    With graded truth, any value above 0 is a hit.
 
-    >>> abandonment_at_k([[0, 2], [1]], np.array([[0.9, 0.8, 0.1], [0.9, 0.1, 0.2]]), k=1)
+    >>> hit_rate_at_k([[0, 2], [1]], np.array([[0.9, 0.8, 0.1], [0.9, 0.1, 0.2]]), k=1)
     0.5
     """
     m, k, _ = matched(Y_true, top, k, compat)

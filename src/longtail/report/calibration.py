@@ -8,11 +8,12 @@ from html import escape
 import numpy as np
 
 from longtail.metrics import LabelBins, Matches, Reliability, reliability
+from longtail.report.charts import HEIGHT, RIGHT, TOP, WIDTH
 from longtail.report.slices import bin_name
 
 __all__ = ["Calibration", "Group", "measure_calibration", "reliability_chart"]
 
-_SIZE, _LEFT, _TOP, _BOTTOM = 230, 42, 12, 34
+_LEFT, _BOTTOM = 54, 38  # room for the names of the axes
 
 
 @dataclass(frozen=True)
@@ -78,39 +79,49 @@ def _mean(part: Reliability, values: np.ndarray) -> float:
 
 
 def reliability_chart(found: Calibration) -> str:
-    """Hit rate over probability, with the diagonal on which right probabilities lie."""
+    """Hit rate over probability, both in per cent, with the diagonal on which right probabilities
+    lie.
+    """
+    bottom, right = HEIGHT - _BOTTOM, WIDTH - RIGHT
 
     def x(value: float) -> float:
-        return _LEFT + value * _SIZE
+        return _LEFT + value * (right - _LEFT)
 
     def y(value: float) -> float:
-        return _TOP + (1 - value) * _SIZE
+        return bottom - value * (bottom - TOP)
 
-    parts = []
+    parts = [
+        f'<line class="base" x1="{_LEFT}" x2="{_LEFT}" y1="{TOP}" y2="{bottom}"/>',
+        f'<line class="base" stroke-dasharray="4 3" x1="{x(0):.1f}" y1="{y(0):.1f}" '
+        f'x2="{x(1):.1f}" y2="{y(1):.1f}"/>',
+    ]
     for tick in (0.0, 0.25, 0.5, 0.75, 1.0):
         kind = "grid" if tick else "base"
         parts.append(
-            f'<line class="{kind}" x1="{x(0):.1f}" x2="{x(1):.1f}" '
+            f'<line class="{kind}" x1="{_LEFT}" x2="{right}" '
             f'y1="{y(tick):.1f}" y2="{y(tick):.1f}"/>'
-            f'<text class="tick" x="{_LEFT - 5}" y="{y(tick) + 4:.1f}">{tick:g}</text>'
-            f'<text class="label" x="{x(tick):.1f}" y="{y(0) + 15:.1f}">{tick:g}</text>'
+            f'<text class="tick" x="{_LEFT - 5}" y="{y(tick) + 4:.1f}">{100 * tick:g} %</text>'
+            f'<text class="label" x="{min(x(tick), right - 12):.1f}" y="{bottom + 15}">'
+            f"{100 * tick:g} %</text>"
         )
-    parts.append(
-        f'<line class="base" x1="{x(0):.1f}" y1="{y(0):.1f}" x2="{x(1):.1f}" y2="{y(1):.1f}"/>'
-    )
     points, marks = [], []
     for p, rate, count in zip(found.proba, found.hit_rate, found.counts, strict=True):
         points.append(f"{x(p):.1f},{y(rate):.1f}")
-        hint = escape(f"{count:,} pairs given {p:.3f}: {rate:.3f} right")
+        hint = escape(f"{count:,} answers given {100 * p:.1f} %: {100 * rate:.1f} % right")
         marks.append(
             f'<circle class="mark" cx="{x(p):.1f}" cy="{y(rate):.1f}" r="4">'
             f"<title>{hint}</title></circle>"
         )
     line = f'<polyline class="line" points="{" ".join(points)}"/>'
     parts.append(f'<g class="s1">{line}{"".join(marks)}</g>')
-    width, height = _LEFT + _SIZE + 12, _TOP + _SIZE + _BOTTOM
-    title = f'<text class="note" x="{x(0.5):.1f}" y="{y(0) + 29:.1f}">probability</text>'
+    middle = (TOP + bottom) / 2
+    parts.append(f'<text class="note" x="{x(0.5):.1f}" y="{bottom + 30}">probability given</text>')
+    parts.append(
+        f'<text class="note" transform="rotate(-90 10 {middle})" x="10" y="{middle}">'
+        "answers that are right</text>"
+    )
     return (
-        f'<svg class="chart" viewBox="0 0 {width} {height}" role="img" aria-label="Reliability" '
-        f'preserveAspectRatio="xMidYMid meet">{"".join(parts)}{title}</svg>'
+        f'<svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="Reliability: '
+        f'answers that are right over the probability given" '
+        f'preserveAspectRatio="xMidYMid meet">{"".join(parts)}</svg>'
     )

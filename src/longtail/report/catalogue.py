@@ -73,9 +73,9 @@ CATALOGUE = (
         "like precision, but early answers weigh more; 100% is the best ranking",
     ),
     Entry(
-        "abandonment",
+        "hit rate",
         "ranking",
-        metrics.abandonment_at_k,
+        metrics.hit_rate_at_k,
         "the share of rows with at least one right answer among k",
     ),
     Entry(

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
 
-__all__ = ["Series", "bar_chart", "line_chart"]
+__all__ = ["HEIGHT", "RIGHT", "TOP", "WIDTH", "Series", "bar_chart", "line_chart"]
 
 WIDTH, HEIGHT = 360, 230
 LEFT, RIGHT, TOP = 38, 8, 12

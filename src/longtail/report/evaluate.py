@@ -38,6 +38,7 @@ def evaluate(
     probabilities: bool = False,
     rules: Mapping[str, Any] | None = None,
     label_names: Sequence[str] | None = None,
+    label_texts: Sequence[str] | None = None,
     title: str = "Evaluation",
     n_bins: int = 5,
     n_listed: int = 500,
@@ -68,7 +69,8 @@ def evaluate(
       the report shows every rule from head to tail, and says in a sentence what each changes for
       rare labels and what it costs on frequent ones.
     - ``label_names``: L names in the order of ids, for the lists of single labels and for labels
-      given by name.
+      given by name; ``label_texts``: what they are called in words, in the same order, shown with
+      the names.
     - ``n_listed``: most labels in the table of single labels.
     - ``n_bins``, ``n_resamples`` (0: no intervals), ``confidence``, ``random_state``, ``n_jobs``.
       Very large data gets fewer resamples (``settings`` records how many), and metrics over labels
@@ -109,6 +111,10 @@ def evaluate(
         raise ValueError(
             f"label_names has {len(label_names)} names, but there are {n_labels} labels"
         )
+    if label_texts is not None and len(label_texts) != n_labels:
+        raise ValueError(
+            f"label_texts has {len(label_texts)} texts, but there are {n_labels} labels"
+        )
     inverse = None if propensity is None else inverse_propensities(propensity, n_labels)
     positives = matches.label_counts(ks[0]).positives
     bins = metrics.frequency_bins(positives if train_counts is None else train_counts, n_bins)
@@ -133,9 +139,13 @@ def evaluate(
         facts=known,
         metrics=measured,
         bins=slices.by_bin(matches, bins, ks),
-        missed=slices.most_missed(matches, max(ks), _LISTED_LABELS, label_names, train_counts),
-        overpredicted=slices.most_overpredicted(
-            matches, max(ks), _LISTED_LABELS, label_names, train_counts
+        missed=slices.with_texts(
+            slices.most_missed(matches, max(ks), _LISTED_LABELS, label_names, train_counts),
+            label_texts,
+        ),
+        overpredicted=slices.with_texts(
+            slices.most_overpredicted(matches, max(ks), _LISTED_LABELS, label_names, train_counts),
+            label_texts,
         ),
         propensity=constants,
         warnings=notes(
@@ -156,13 +166,16 @@ def evaluate(
         },
         calibration=measure_calibration(matches, max(ks), bins) if probabilities else None,
         rules=by_rule(others, matches, bins, max(ks)),
-        labels=slices.label_rows(
-            matches,
-            list(others.values()),
-            max(ks),
-            as_k(n_listed, "n_listed"),
-            label_names,
-            train_counts,
+        labels=slices.with_texts(
+            slices.label_rows(
+                matches,
+                list(others.values()),
+                max(ks),
+                as_k(n_listed, "n_listed"),
+                label_names,
+                train_counts,
+            ),
+            label_texts,
         ),
     )
 

@@ -12,8 +12,9 @@ from longtail.report.page_tables import interval
 from longtail.report.summary import Report
 from longtail.report.table import per_cent, propensity_line
 
-__all__ = ["fragment", "page"]
+__all__ = ["fragment", "page", "with_origin"]
 
+_LAST = "<dt>Made by</dt>"
 _TILES = ("P", "nDCG", "PSP", "macro-F1", "coverage")
 
 
@@ -113,9 +114,37 @@ def _provenance(report: Report) -> str:
         rows.append(("Propensities", propensity_line(report.propensity)))
     if settings["n_resamples"]:
         rows.append(("Intervals", _resampling(settings)))
-    rows += [("Test set", facts.fingerprint), ("Made by", f"longtail {__version__}")]
-    inside = "".join(f"<dt>{safe(name)}</dt><dd>{safe(value)}</dd>" for name, value in rows)
+    rows.append(("Test set", facts.fingerprint))
+    inside = _facts(rows) + _facts(_origin(report.provenance)) + _LAST
+    inside += f"<dd>longtail {safe(__version__)}</dd>"
     return f'<section><h2>How this was measured</h2><dl class="facts">{inside}</dl></section>'
+
+
+def _facts(rows: Sequence[tuple[str, str]]) -> str:
+    return "".join(f"<dt>{safe(name)}</dt><dd>{safe(value)}</dd>" for name, value in rows)
+
+
+def with_origin(html: str, made: dict[str, Any] | None) -> str:
+    """Return a page that was made without provenance, with it.
+
+    A model keeps its report without the time of day, so that its arrays do not depend on that.
+    """
+    before, last, after = html.rpartition(_LAST)
+    return f"{before}{_facts(_origin(made))}{last}{after}" if last else html
+
+
+def _origin(made: dict[str, Any] | None) -> list[tuple[str, str]]:
+    """When, by which command and of which file: where that is known."""
+    if made is None:
+        return []
+    data = made.get("data") or {}
+    rows = [("Date", made.get("created")), ("Command", made.get("command"))]
+    rows += [("Data", data.get("path")), ("SHA-256 of the data", data.get("sha256"))]
+    if made.get("seconds") is not None:
+        rows.append(("Seconds of training", f"{made['seconds']:,.1f}"))
+    versions = [f"{name} {made[name]}" for name in ("python", "numpy", "scipy") if name in made]
+    rows.append(("With", ", ".join(versions)))
+    return [(name, str(value)) for name, value in rows if value]
 
 
 def _resampling(settings: dict[str, Any]) -> str:

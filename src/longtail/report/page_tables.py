@@ -137,8 +137,7 @@ def every_label(report: Report) -> str:
         if trained:
             cells.insert(0, f"{label.train_count:,}")
         cells += [f"{v:,.0f}" for pair in label.rules for v in pair]
-        name = f"label {label.id}" if label.name is None else label.name
-        body.append(row(name, heads, cells, extra, kind="name"))
+        body.append(row(_name(label), heads, cells, extra, kind="name"))
     known = report.facts.n_labels
     return (
         f"<section><h2>Label by label at k = {max(report.ks)}</h2>"
@@ -200,9 +199,14 @@ def _label_table(caption: str, found: Sequence[Label]) -> str:
     extra = ["training"]
     body = []
     for label in found:
-        name = f"label {label.id}" if label.name is None else label.name
         cells = [f"{v:,.0f}" for v in (label.positives, label.predicted, label.hits)]
         if trained:
             cells.insert(0, f"{label.train_count:,}")
-        body.append(row(name, heads, cells, extra, kind="name"))
+        body.append(row(_name(label), heads, cells, extra, kind="name"))
     return table(caption, head(heads, extra), body)
+
+
+def _name(label: Label) -> str:
+    """What a label is called: in words, with its name behind, or by its name or number alone."""
+    name = f"label {label.id}" if label.name is None else label.name
+    return name if label.text is None else f"{label.text} ({name})"

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from longtail.metrics import ConfusionCounts, LabelBins, Matches, contribution_by_bin
 
-__all__ = ["Bin", "Label", "bin_name", "by_bin", "label_rows", "most_missed", "most_overpredicted"]
+__all__ = [
+    "Bin",
+    "Label",
+    "bin_name",
+    "by_bin",
+    "label_rows",
+    "most_missed",
+    "most_overpredicted",
+    "with_texts",
+]
 
 
 @dataclass(frozen=True)
@@ -36,7 +45,8 @@ class Bin:
 class Label:
     """One label at the largest k. ``train_count`` is None where training labels are not known.
 
-    ``rules``: how often it was answered, and rightly, by each of the other decision rules.
+    ``rules``: how often it was answered, and rightly, by each of the other decision rules;
+    ``text``: what it is called in words, where that is known.
     """
 
     id: int
@@ -46,6 +56,7 @@ class Label:
     predicted: float
     hits: float
     rules: tuple[tuple[float, float], ...] = ()
+    text: str | None = None
 
     @property
     def f1(self) -> float:
@@ -157,3 +168,10 @@ def _label(
         hits=float(counts.true_positives[j]),
         rules=tuple((float(c.predicted[j]), float(c.true_positives[j])) for c in others),
     )
+
+
+def with_texts(labels: tuple[Label, ...], texts: Sequence[str] | None) -> tuple[Label, ...]:
+    """The same labels with what they are called in words; an empty text is none."""
+    if texts is None:
+        return labels
+    return tuple(replace(label, text=str(texts[label.id]) or None) for label in labels)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -28,7 +29,8 @@ class Report:
     be trusted as probabilities, where they were said to be some; ``rules`` what other decision
     rules make of the same rows, the report's own answers first; ``labels`` the table of single
     labels, from frequent to rare; ``measured_on`` says in words which rows these are, where that
-    is known.
+    is known; ``provenance`` when and by which command it was made, of which file, where a command
+    made it.
     """
 
     title: str
@@ -45,8 +47,14 @@ class Report:
     rules: tuple[RuleResult, ...] = ()
     labels: tuple[Label, ...] = ()
     measured_on: str = ""
+    provenance: dict[str, Any] | None = None
 
     def __getitem__(self, name: str) -> float:
+        if name.startswith("abandonment@"):
+            new = name.replace("abandonment", "hit rate")
+            text = f"{name!r} is called {new!r} now; the old name will go"
+            warnings.warn(text, DeprecationWarning, stacklevel=2)
+            name = new
         try:
             return self.metrics[name].value
         except KeyError:
@@ -98,6 +106,7 @@ class Report:
             "calibration": None if self.calibration is None else _plain(asdict(self.calibration)),
             "warnings": [_plain(asdict(note)) for note in self.warnings],
             "settings": dict(self.settings),
+            "provenance": None if self.provenance is None else dict(self.provenance),
         }
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:

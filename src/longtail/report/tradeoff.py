@@ -19,6 +19,7 @@ from longtail.decide.candidates import Candidates, as_candidates
 from longtail.decide.rule import by_probability, decide_linear
 from longtail.decide.utilities import MACRO, Constants
 from longtail.exceptions import MissingDependencyError
+from longtail.report.table import align, per_cent
 
 __all__ = ["Tradeoff", "TradeoffPoint", "tradeoff"]
 
@@ -103,17 +104,14 @@ class Tradeoff:
         }
 
     def table(self, points: Sequence[TradeoffPoint]) -> str:
-        """Some of the points as aligned text."""
-        names = [f"{name}@{self.k}" for name in self.metrics]
+        """Some of the points as aligned text, in per cent."""
         of = "measured" if self.points[0].measured is not None else "expected"
         of += ", over all labels"  # precision has no other reading
-        width = max([24, *(len(point.name) + 2 for point in points)])
-        lines = [f"{'':{width}}{names[0]:>20}{names[1]:>20}   ({of}; * on the front)"]
+        rows = [["", *(f"{name}@{self.k}" for name in self.metrics), ""]]
         for point in points:
-            first, second = point.values
-            star = "*" if point.on_front else ""
-            lines.append(f"{point.name:{width}}{first:>20.4f}{second:>20.4f}   {star}")
-        return "\n".join(lines)
+            values = (per_cent(value) for value in point.values)
+            rows.append([point.name, *values, "*" if point.on_front else ""])
+        return f"In per cent, {of}; * on the front\n{align(rows)}"
 
     def __str__(self) -> str:
         return self.table(self.points)
@@ -300,6 +298,27 @@ def _mark_front(points: list[TradeoffPoint]) -> list[TradeoffPoint]:
     return out
 
 
+def _per_cent(points: Sequence[TradeoffPoint]) -> tuple[list[float], list[float]]:
+    """Both metrics of some points, for an axis each."""
+    return tuple([100 * point.values[i] for point in points] for i in (0, 1))  # type: ignore[return-value]
+
+
+def _families(points: Sequence[TradeoffPoint]) -> dict[str, list[TradeoffPoint]]:
+    """Points outside the mixture by name; those that differ in a number alone belong together."""
+    found: dict[str, list[TradeoffPoint]] = {}
+    for point in points:
+        if point.weight is None:
+            head, _, last = point.name.rpartition(" ")
+            family = head if head and last[:1].isdigit() else point.name
+            found.setdefault(family, []).append(point)
+    return {
+        name
+        if len(some) == 1 or name == some[0].name
+        else f"{name} {some[0].name.rpartition(' ')[2]} to {some[-1].name.rpartition(' ')[2]}": some
+        for name, some in found.items()
+    }
+
+
 def _draw(curve: Tradeoff, path: Any, ax: Any) -> Any:
     try:
         import matplotlib.pyplot as plt
@@ -310,19 +329,26 @@ def _draw(curve: Tradeoff, path: Any, ax: Any) -> Any:
         figure, ax = plt.subplots(figsize=(6.4, 4.4), layout="constrained")
     mixed = [point for point in curve.points if point.weight is not None]
     mixed.sort(key=lambda point: point.weight)  # type: ignore[arg-type, return-value]
-    xs, ys = zip(*(point.values for point in mixed), strict=True)
-    ax.plot(xs, ys, "-o", color="#0b6e8f", markersize=4, linewidth=1.6, label="mixture")
+    ax.plot(*_per_cent(mixed), "-o", color="#0b6e8f", markersize=4, linewidth=1.6, label="mixture")
     markers = iter("s^v<>DPX")
-    for point in curve.points:
-        if point.weight is None:
-            marker = "*" if point.name == "top k" else next(markers, "s")
-            size = 130 if marker == "*" else 36
-            ax.scatter(*point.values, marker=marker, s=size, label=point.name, zorder=3)
+    for name, points in _families(curve.points).items():
+        style: dict[str, Any]
+        if name == "top k":
+            style = {"marker": "*", "markersize": 13, "linestyle": "none", "color": "#1c2127"}
+        else:
+            style = {
+                "marker": next(markers, "s"),
+                "markersize": 5,
+                "linestyle": ":",
+                "linewidth": 1,
+            }
+        ax.plot(*_per_cent(points), label=name, zorder=3, **style)
     for point in (mixed[0], mixed[-1]):
         end = f"w = {point.weight:g}"
-        ax.annotate(end, point.values, xytext=(6, 6), textcoords="offset points", fontsize=9)
-    ax.set_xlabel(f"{curve.metrics[0]}@{curve.k}")
-    ax.set_ylabel(f"{curve.metrics[1]}@{curve.k}")
+        place = [100 * value for value in point.values]
+        ax.annotate(end, place, xytext=(6, 6), textcoords="offset points", fontsize=9)
+    ax.set_xlabel(f"{curve.metrics[0]}@{curve.k}, per cent")
+    ax.set_ylabel(f"{curve.metrics[1]}@{curve.k}, per cent")
     ax.margins(0.1)
     ax.grid(alpha=0.25)
     ax.legend(frameon=False, fontsize=9)

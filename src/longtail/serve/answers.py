@@ -12,6 +12,7 @@ from longtail.serve.batching import Answer
 from longtail.serve.settings import Settings
 from longtail.tagger import Tagger
 from longtail.tagger.abilities import can_filter
+from longtail.tagger.in_words import in_words
 
 __all__ = ["explaining", "explaining_one", "model_facts", "rendered"]
 
@@ -94,14 +95,18 @@ def _kind(tagger: Tagger) -> str:
 def model_facts(tagger: Tagger, settings: Settings) -> dict[str, Any]:
     """What the page says about the model."""
     metrics, curve, measured_on = None, None, None
+    created = (tagger.provenance_ or {}).get("created")
     if tagger.report_ is not None:
         measured = tagger.report_["summary"]["metrics"]
         curve = tagger.report_["summary"].get("lean_curve")
         measured_on = tagger.report_["summary"].get("measured_on") or None
         metrics = {name: measured[name]["value"] for name in _SHOWN if name in measured}
     return {
-        "name": os.path.basename(os.path.normpath(settings.model)),
+        "name": settings.title or os.path.basename(os.path.normpath(settings.model)),
         "choice": tagger.choice_,
+        "about": in_words(tagger),
+        "created": created if isinstance(created, str) else None,
+        "examples": tagger.examples_,
         "n_labels": len(tagger.label_names),
         "n_rows": tagger.n_rows_,
         "scores": _kind(tagger),

@@ -18,9 +18,11 @@ from longtail import __version__
 from longtail.serve import schemas
 from longtail.serve.answers import model_facts
 from longtail.serve.batching import Batcher
+from longtail.serve.contract import contract_page
 from longtail.serve.counters import Counters
 from longtail.serve.guard import Guard
 from longtail.serve.holder import Holder, settle
+from longtail.serve.logs import start_logs, stop_logs
 from longtail.serve.predicting import Predicting
 from longtail.serve.problems import TYPE
 from longtail.serve.refusals import invalid, refusal
@@ -30,7 +32,10 @@ from longtail.tagger.names import search_labels
 __all__ = ["create_app"]
 
 _STATIC = {
+    "find.js": "text/javascript; charset=utf-8",
     "page.js": "text/javascript; charset=utf-8",
+    "session.js": "text/javascript; charset=utf-8",
+    "why.js": "text/javascript; charset=utf-8",
     "page.css": "text/css; charset=utf-8",
     "icon.svg": "image/svg+xml",
 }
@@ -70,6 +75,7 @@ def create_app(settings: Settings) -> Any:
     @contextlib.asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         settle()
+        logs = start_logs() if settings.logs else None
         watching = None
         if settings.reload_seconds:
             watching = asyncio.create_task(holder.watch(settings.reload_seconds))
@@ -78,13 +84,15 @@ def create_app(settings: Settings) -> Any:
             watching.cancel()
         batcher.close()
         gc.unfreeze()
+        if logs is not None:
+            stop_logs(logs)
 
     app = FastAPI(
-        title="Longtail",
+        title=settings.title or "Longtail",
         version=__version__,
         summary="Label names for texts.",
         lifespan=lifespan,
-        docs_url=None,  # their pages load scripts from elsewhere
+        docs_url=None,  # their pages load scripts from elsewhere; ours is in ``contract``
         redoc_url=None,
         redirect_slashes=False,  # a redirect would repeat whatever name the client called us by
         responses=_ERRORS,
@@ -95,6 +103,7 @@ def create_app(settings: Settings) -> Any:
     _facts(app, settings, holder, batcher, counters)
     if settings.page:
         _page(app)
+    _docs(app)
     direct = {
         ("POST", "/predict"): predicting.answer,
         ("POST", "/explain"): predicting.explain,
@@ -156,11 +165,11 @@ def _facts(
         summary="The evaluation report of the model, as a page",
     )
     async def report() -> Response:
-        kept = holder.current.tagger.report_
-        if kept is None:
+        if holder.current.tagger.report_ is None:
             raise HTTPException(404, "this model was saved without an evaluation")
         headers = {"content-security-policy": _REPORT_POLICY}
-        return Response(kept["html"], media_type="text/html; charset=utf-8", headers=headers)
+        page = holder.current.tagger.report_page()
+        return Response(page, media_type="text/html; charset=utf-8", headers=headers)
 
 
 def _page(app: FastAPI) -> None:
@@ -176,6 +185,17 @@ def _page(app: FastAPI) -> None:
         if name not in _STATIC:
             raise HTTPException(404, "no such file")
         return Response(files[name], media_type=_STATIC[name])
+
+
+def _docs(app: FastAPI) -> None:
+    page: list[bytes] = []  # made when first asked for
+
+    @app.get("/docs", include_in_schema=False)
+    async def docs() -> Response:
+        if not page:
+            page.append(contract_page(app.openapi()).encode("utf-8"))
+        headers = {"content-security-policy": _REPORT_POLICY}
+        return Response(page[0], media_type="text/html; charset=utf-8", headers=headers)
 
 
 def _handle_errors(app: FastAPI) -> None:

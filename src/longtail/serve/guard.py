@@ -1,10 +1,10 @@
 """What every request passes before the application sees it.
 
 In this order: the name it was called by (``hosts``), how many requests the client has sent
-(``rate``), the token (unless the path is open), the size of the body (told by its header, then
-counted as it comes), the time it may take. The body is read here, whole, so that the application
-never waits for a slow client. Whatever goes wrong leaves as problem JSON, with the headers that
-keep a browser from misusing it.
+(``rate``), whether a browser asks for another page (``cors``), the token (unless the path is open),
+the size of the body (told by its header, then counted as it comes), the time it may take. The body
+is read here, whole, so that the application never waits for a slow client. Whatever goes wrong
+leaves as problem JSON, with the headers that keep a browser from misusing it.
 """
 
 from __future__ import annotations
@@ -18,9 +18,11 @@ from typing import Any
 
 import anyio
 
+from longtail.serve.cors import allows, cors_headers, is_preflight
 from longtail.serve.counters import Counters
 from longtail.serve.gone import Gone, Receive
 from longtail.serve.hosts import allowed, default_hosts
+from longtail.serve.logs import access
 from longtail.serve.problems import problem_bytes, problem_headers
 from longtail.serve.rate import RateLimit
 from longtail.serve.settings import Settings
@@ -35,7 +37,8 @@ Send = Callable[[Message], Awaitable[None]]
 Answerer = Callable[[str, bytes, Receive], Awaitable[Any]]
 
 _GONE = 499  # counted, never sent
-_OPEN = ("/", "/health")  # the page can be loaded without a token, and then asks for one
+# The page can be loaded without a token, and then asks for one; /docs is the same for every model.
+_OPEN = ("/", "/docs", "/health")
 _HEADERS = [
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
@@ -76,13 +79,14 @@ class Guard:
             return
         began = time.perf_counter()
         status = 0
+        crossing = cors_headers(scope, self.settings.origins)
 
         async def counted(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
                 own = {name.lower() for name, _ in message.get("headers", ())}
-                extra = [pair for pair in _HEADERS if pair[0] not in own]
+                extra = [pair for pair in _HEADERS if pair[0] not in own] + crossing
                 if b"content-security-policy" not in own:
                     extra.append((b"content-security-policy", _PAGE_POLICY))
                 message["headers"] = [*message.get("headers", ()), *extra]
@@ -91,6 +95,10 @@ class Guard:
         try:
             self._check_host(scope)
             self._check_rate(scope)
+            if allows(crossing) and is_preflight(scope):
+                await counted({"type": "http.response.start", "status": 204, "headers": []})
+                await counted({"type": "http.response.body", "body": b""})
+                return
             self._check_token(scope)
             with anyio.fail_after(self.settings.timeout):
                 await self._serve(scope, receive, counted)
@@ -107,7 +115,9 @@ class Guard:
             if not status:
                 await _refuse(counted, _Refused(500, "something went wrong here"))
         finally:
-            self.counters.request(scope["path"], status or 500, time.perf_counter() - began)
+            seconds = time.perf_counter() - began
+            self.counters.request(scope["path"], status or 500, seconds)
+            access(scope, status or 500, seconds)
 
     async def _serve(self, scope: Message, receive: Receive, send: Send) -> None:
         body = await self._read(scope, receive)

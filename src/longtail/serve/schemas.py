@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
 
 __all__ = [
     "Contribution",
@@ -25,15 +26,27 @@ __all__ = [
 Name = Annotated[str, Field(max_length=10_000)]
 
 
+Text = str | dict[str, str]
+
+
 class Question(BaseModel):
-    """Texts to label, and how."""
+    """Texts to label, and how: ``texts``, or one ``text``."""
 
-    model_config = ConfigDict(extra="forbid", allow_inf_nan=False, strict=True)
+    model_config = ConfigDict(
+        extra="forbid",
+        allow_inf_nan=False,
+        strict=True,
+        json_schema_extra={"oneOf": [{"required": ["texts"]}, {"required": ["text"]}]},
+    )
 
-    texts: list[str | dict[str, str]] = Field(
+    texts: list[Text] = Field(
+        default_factory=list,
         min_length=1,
         description="Texts; or one object of fields each, where the model was trained on fields.",
         examples=[["first text", "second text"]],
+    )
+    text: Text = Field(
+        default="", description="One text, instead of a list of one.", examples=["a text"]
     )
     k: int = Field(5, ge=1, le=1000, description="Labels for each text.")
     threshold: float | None = Field(None, description="Leave out labels with a lower score.")
@@ -47,6 +60,15 @@ class Question(BaseModel):
         description="Which words spoke for each label; at most 16 texts then, and words times "
         "labels are bounded.",
     )
+
+    @model_validator(mode="after")
+    def _one_or_the_other(self) -> Question:
+        given = self.model_fields_set & {"texts", "text"}
+        if len(given) != 1:
+            raise PydanticCustomError("texts", "give texts, a list, or text, a single one")
+        if "text" in given:
+            self.texts = [self.text]
+        return self
 
 
 class Why(BaseModel):
@@ -136,6 +158,9 @@ class ModelFacts(BaseModel):
 
     name: str
     choice: str
+    about: str = Field(description="What the model is and does, in a few plain sentences.")
+    created: str | None = Field(description="When it was trained (UTC), where that is known.")
+    examples: list[Text] = Field(description="Texts to try.")
     n_labels: int
     n_rows: int
     scores: str

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 __all__ = ["Settings"]
+
+_ORIGIN = re.compile(r"https?://[A-Za-z0-9.\[\]:-]+")
 
 
 @dataclass(frozen=True)
@@ -15,7 +18,10 @@ class Settings:
     lean towards rare labels; ``max_batch``: texts in one request; ``max_body``: bytes of one;
     ``max_waiting``: texts that may wait before requests are refused with 503; ``timeout``: seconds
     for one request, from its first byte; ``reload_seconds``: how often the folder is looked at for
-    a new model, 0 never; ``page``: whether to serve the page; ``hosts``: names that the server
+    a new model, 0 never; ``page``: whether to serve the page; ``title``: what the page calls the
+    model, None for the name of its folder; ``logs``: whether requests and new models are logged to
+    standard error; ``origins``: other pages, as ``https://example.org``, whose scripts may ask
+    (CORS), "*" for any; ``hosts``: names that the server
     answers to (``longtail.serve.hosts``), None for loopback's; ``rate``: requests that a client may
     send a second, None for any number; ``max_connections``: of one process; ``header_seconds``: for
     a client to say what it wants; ``write_seconds``: for it to read some of the answer;
@@ -32,6 +38,9 @@ class Settings:
     timeout: float = 30.0
     reload_seconds: float = 2.0
     page: bool = True
+    title: str | None = None
+    logs: bool = True
+    origins: tuple[str, ...] = ()
     hosts: tuple[str, ...] | None = None
     rate: float | None = None
     max_connections: int = 1000
@@ -42,6 +51,12 @@ class Settings:
     copies: str | None = None
 
     def __post_init__(self) -> None:
+        for origin in self.origins:
+            if origin != "*" and not _ORIGIN.fullmatch(origin):
+                raise ValueError(
+                    f"{origin!r} is no origin: give scheme, name and port, as in "
+                    "https://example.org:8443, or *"
+                )
         if self.token is not None and not self.token.strip():
             raise ValueError(
                 "the token is empty: set one, or leave it out to ask for none "

@@ -123,18 +123,34 @@ class Answering(Estimator):
         include: Iterable[str] | None = None,
         exclude: Iterable[str] | None = None,
         tail: float = 0.0,
-    ) -> list[list[tuple[str, float]]]:
+        as_frame: bool = False,
+    ) -> Any:
         """``[(name, score), …]`` of each text, best first.
 
         ``threshold``: answers with a lower score are left out. ``include``, ``exclude``: names of
         the only labels to answer with, or of those never to. ``tail``: from 0 (best score first) to
         1 (rare labels come forward, see ``longtail.tagger.tail``); scores stay as they are. With a
-        ``rule``, its labels are answered, at most k of them, in its order.
+        ``rule``, its labels are answered, at most k of them, in its order. ``as_frame``: a pandas
+        DataFrame instead, with one line per answer and the columns ``row``, ``rank``, ``label`` and
+        ``score``; ``row`` is the index of a Series that is asked about, so that the answers join
+        back (``TopK.to_frame``).
+
+        >>> import longtail as lt, pandas
+        >>> tagger = lt.Tagger().fit(["paper jam", "log in"] * 5, [["printer"], ["login"]] * 5)
+        >>> tickets = pandas.DataFrame({"text": ["a paper jam", "log"]}, index=["T7", "T9"])
+        >>> best = tagger.predict(tickets["text"], k=1, as_frame=True).set_index("row")
+        >>> print(tickets.join(best[["label"]]))
+                   text    label
+        T7  a paper jam  printer
+        T9          log    login
         """
         top = self.predict_topk(
             texts, k, threshold=threshold, include=include, exclude=exclude, tail=tail
         )
-        return self.named(top)
+        if not as_frame:
+            return self.named(top)
+        index = getattr(texts, "index", None)  # of a Series or a DataFrame; a list has a method
+        return top.to_frame(self.label_names, rows=None if callable(index) else index)
 
     def named(self, top: TopK) -> list[list[tuple[str, float]]]:
         """Answers with label names, in the order given."""

@@ -32,9 +32,12 @@ def report_on(
 ) -> Report:
     """``longtail.evaluate`` with what the tagger knows of its training labels and rows."""
     check_same_rows(len(top), truth.Y.shape[0], "texts", "labels")
-    counts, names = tagger.label_counts_, tagger.label_names
+    counts, names, texts = tagger.label_counts_, tagger.label_names, tagger.label_texts_
     if truth.vocabulary is not None:
         top, counts = _placed(tagger, truth, top)
+        if texts is not None:
+            known = dict(zip(names, texts, strict=True))
+            texts = [known.get(name, "") for name in truth.vocabulary.names]
         names = truth.vocabulary.names
     report = evaluate(
         truth.Y,
@@ -42,6 +45,7 @@ def report_on(
         propensity=JainPropensity().fit_counts(counts, tagger.n_rows_),
         train_Y=_with_counts(counts, tagger.n_rows_),
         label_names=names,
+        label_texts=texts,
         **options,
     )
     notes = (

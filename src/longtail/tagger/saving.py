@@ -11,7 +11,7 @@ from longtail import persist
 from longtail.data import Vocabulary
 from longtail.data.row_filter import RowFilter
 from longtail.exceptions import ModelFormatError
-from longtail.models import TABLE, from_state
+from longtail.models import from_state, is_known
 
 if TYPE_CHECKING:
     from longtail.tagger.tagger import Tagger
@@ -45,6 +45,8 @@ def to_state(tagger: Tagger, state: persist.State) -> persist.State:
         fields=tagger.fields_,
         choice=tagger.choice_,
         evaluation=None,
+        provenance=tagger.provenance_,
+        examples=tagger.examples_,
     )
     if tagger.seen_ is not None:
         state.arrays["seen_remainders"] = tagger.seen_.remainders
@@ -74,14 +76,17 @@ def check_savable(name: str, part: Any, reason: str | None = None) -> None:
     )
 
 
-_ADVICE = {"vectorizer": ", give the tagger rows of features instead of texts"}
+_ADVICE = {
+    "vectorizer": ", give the tagger rows of features instead of texts",
+    "model": ", register yours (longtail.register_ranker)",
+}
 
 
 def _foreign(part: Any) -> Any:
     """What in this estimator is not in the table of types, or None."""
     if part is None or isinstance(part, type):  # a class is refused when it is copied
         return None
-    if getattr(part, "type_tag", None) not in TABLE:
+    if not is_known(part):
         return part
     for value in part.get_params(deep=False).values():
         for inner in value if isinstance(value, (list, tuple)) else (value,):
@@ -141,6 +146,9 @@ def restore(tagger: Tagger, state: persist.State) -> Tagger:
         remainders = state.array("seen_remainders", np.uint16, (None,))
         counts = state.array("seen_counts", np.uint16, (None,))
         tagger.seen_ = RowFilter(remainders, counts, state.count("seen_step")).check()
+    made = meta.get("provenance")
+    tagger.provenance_ = made if isinstance(made, dict) else None
+    tagger.examples_ = _examples(meta.get("examples"), fields)
     tagger.report_ = None
     if isinstance(meta.get("evaluation"), dict):
         page = state.array("report_html", np.uint8, (None,)).tobytes().decode("utf-8")
@@ -153,6 +161,15 @@ def _part(state: persist.State, name: str) -> Any:
     if name not in state.parts:
         raise ModelFormatError(f"a tagger must have a {name}")
     return from_state(state.parts[name])
+
+
+def _examples(found: Any, fields: list[str] | None) -> list[Any]:
+    """Example texts of a state; older ones have none."""
+    for text in found if isinstance(found, list) else ():
+        plain = isinstance(text, str) if fields is None else isinstance(text, dict)
+        if not plain or (isinstance(text, dict) and not _are_strings(list(text.values()))):
+            raise ModelFormatError(f"examples must be texts as the model takes them, got {text!r}")
+    return found if isinstance(found, list) else []
 
 
 def _are_strings(values: Any) -> bool:

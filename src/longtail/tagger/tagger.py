@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import numbers
 import os
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -17,6 +18,7 @@ from longtail.data import TopK, Vocabulary
 from longtail.data.row_filter import Overlap, RowFilter
 from longtail.metrics import precision_at_k
 from longtail.report import Report
+from longtail.report.page import with_origin
 from longtail.tagger.answering import Answering
 from longtail.tagger.choose import choose
 from longtail.tagger.explanation import Explanation, explain_steps
@@ -37,6 +39,7 @@ from longtail.tagger.measuring import lean_curve, report_on
 from longtail.tagger.named_models import make_model, reads_label_texts
 from longtail.tagger.names import find_label
 from longtail.tagger.plain_texts import PlainTexts
+from longtail.tagger.provenance import made_now
 from longtail.tagger.saving import check_savable, restore, to_state
 from longtail.tagger.seen import row_keys
 from longtail.tagger.truth import Truth, as_truth
@@ -83,7 +86,8 @@ class Tagger(Answering):
 
     After ``fit``: ``vectorizer_``, ``model_``, ``rule_``, ``vocabulary_`` (names of the labels that
     at least one text has), ``label_counts_`` (L,) training texts of each label, ``n_rows_``,
-    ``fields_``, ``choice_``, ``seen_`` (a fingerprint of the training texts, for ``trained_on``).
+    ``fields_``, ``choice_``, ``seen_`` (a fingerprint of the training texts, for ``trained_on``),
+    ``provenance_`` (``longtail.tagger.provenance``), ``examples_`` (texts to try, for the page).
 
     >>> import longtail as lt
     >>> texts = ["paper jam in tray two", "cannot log in", "the tray is jammed", "log in fails"]
@@ -99,6 +103,8 @@ class Tagger(Answering):
     label_texts_: list[str] | None
     seen_: RowFilter | None  # of the training rows; None in models of older versions
     report_: dict[str, Any] | None  # of ``keep_report``: {"summary": …, "html": …}
+    provenance_: dict[str, Any] | None  # None in models of older versions
+    examples_: list[Any]  # texts, or texts by field
 
     def __init__(
         self,
@@ -204,6 +210,7 @@ class Tagger(Answering):
         from the same model fitted on a part of the rows: no other one is learned then. A rule that
         learns does so anew.
         """
+        began = time.perf_counter()
         plan, X = rows.plan, rows.X
         learned, n_labels = plan.labels, len(plan.labels.vocabulary)
         texts = described(plan.model, learned)
@@ -228,7 +235,9 @@ class Tagger(Answering):
         self.label_counts_ = np.bincount(learned.Y.indices, minlength=n_labels).astype(np.int64)
         self.n_rows_ = int(learned.Y.shape[0])
         self.seen_ = rows.seen
-        self.report_ = None
+        self.report_, self.examples_ = None, []
+        seconds = round(time.perf_counter() - began, 3)
+        self.provenance_ = made_now(rows=self.n_rows_, seconds=seconds)
         self.__dict__.pop("_inverse_propensity", None)
         return self
 
@@ -374,6 +383,14 @@ class Tagger(Answering):
         if lean_curve is not None:
             summary["lean_curve"] = [dict(point) for point in lean_curve]
         self.report_ = {"summary": summary, "html": report.to_html()}
+
+    def report_page(self) -> str:
+        """Return the report that was kept, as an HTML page that also tells where the model comes
+        from. Raises ValueError if none was kept.
+        """
+        if self.report_ is None:
+            raise ValueError("this model was saved without an evaluation")
+        return with_origin(self.report_["html"], self.provenance_)
 
     def explain(
         self,

@@ -14,6 +14,7 @@ import torch
 from torch import nn
 
 from longtail import persist
+from longtail._blocks import BlockRows
 from longtail._native import n_threads
 from longtail.data.paired_rows import PairedRows
 from longtail.data.topk import TopK
@@ -24,7 +25,7 @@ from longtail.deep.objectives import Binary
 from longtail.deep.outputs import Pool
 from longtail.deep.training.plan import Plan
 from longtail.deep.training.trainer import Trainer, own_randomness, require_device
-from longtail.features.beside import beside
+from longtail.features.block_rows import beside
 from longtail.linear import XRLinear
 from longtail.linear.level import train_level
 from longtail.solvers import SolverOptions
@@ -36,8 +37,6 @@ from longtail.text.training import first_encoder, torch_threads
 __all__ = ["Fitted", "train_levels"]
 
 log = logging.getLogger(__name__)
-
-_BOOTSTRAP_COST = 100.0  # of an error of the linear solver that a level begins with
 
 
 @dataclass
@@ -126,9 +125,12 @@ def _first_head(
         weights = rng.standard_normal((level.n_nodes, width), np.float32) * np.float32(0.02)
         return weights, np.zeros(level.n_nodes, np.float32)
     counts = model.count_weights and model._setting("bootstrap_counts")
+    cost = model._setting("bootstrap_cost")
+    if cost is None:  # so that the regulariser weighs the same whatever the length of vectors
+        cost = 1 / max(float((vectors.astype(np.float64) ** 2).sum(1).mean()), 1e-12)
     solved = train_level(
-        sp.csr_matrix(vectors),
-        level.problem(matched, _BOOTSTRAP_COST, count_weights=counts),
+        BlockRows(sp.csr_matrix((len(vectors), 0), dtype=np.float32), vectors),
+        level.problem(matched, float(cost), count_weights=counts),
         SolverOptions(threshold=0.0),
         seed=plan.seed % 2**31,
         n_threads=plan.threads,

@@ -126,13 +126,14 @@ class TextRanker(ProbabilityRanker):
             raise TypeError(f"an encoder of the kind {self.encoder_.kind!r} has no such folder")
         from safetensors.numpy import load, save
 
+        from longtail.deep.encoders.transformer_files import plain_names
+
         path = Path(folder)
         path.mkdir(parents=True)
         settings = self.encoder_.config["model"]
         (path / "config.json").write_text(json.dumps(settings, indent=2), encoding="utf-8")
-        tensors = load(self.encoder_.weights.tobytes())
-        plain = {name.removeprefix("model."): array for name, array in tensors.items()}
-        raw = save(plain, metadata={"format": "pt"})
+        tensors = plain_names(load(self.encoder_.weights.tobytes()))
+        raw = save(tensors, metadata={"format": "pt"})
         (path / "model.safetensors").write_bytes(raw)
         (path / "tokenizer.json").write_text(self.tokenizer_.json, encoding="utf-8")
 

@@ -36,8 +36,10 @@ _SHORTEST = 32
 
 # Zhang et al. 2021, and the code published with it. ``rule`` and ``candidates`` are those of the
 # ensemble of several encoders (``Ensemble.of_encoders``).
-_SMALL = {"most_active": 1000, "learning_rate": 5e-5, "batch_size": 256}
-_LARGE = {"most_active": 500, "learning_rate": 1e-4, "batch_size": 256}
+_SMALL: dict[str, Any] = {"most_active": 1000, "learning_rate": 5e-5, "output_learning_rate": None}
+_LARGE: dict[str, Any] = {"most_active": 500, "learning_rate": 1e-4, "output_learning_rate": None}
+_SMALL |= {"batch_size": 256, "bootstrap_cost": 100.0}
+_LARGE |= {"batch_size": 256, "bootstrap_cost": 100.0}
 _LARGE |= {"refined_leaf": 100, "refined_branching": 32, "max_length": 128}
 PRESETS: dict[str, dict[str, Any]] = {
     "eurlex-4k": _SMALL
@@ -151,7 +153,7 @@ DEFAULTS: dict[str, Any] = {
     "refined_min_codes": None,
     "steps": None,
     "learning_rate": 2e-4,
-    "output_learning_rate": None,
+    "output_learning_rate": 1e-3,
     "warmup_steps": 0.1,
     "batch_size": 256,
     "most_active": 1000,
@@ -164,10 +166,11 @@ DEFAULTS: dict[str, Any] = {
     "threshold": 1e-3,
     "cost_weights": "normalized",
     "bootstrap_counts": True,
+    "bootstrap_cost": None,
     "rule": "softmax",
     "candidates": 50,
 }
-FRUGAL_DEFAULTS: dict[str, Any] = {"learning_rate": 3e-3}
+FRUGAL_DEFAULTS: dict[str, Any] = {"learning_rate": 3e-3, "output_learning_rate": 3e-3}
 
 
 def setting(model: Any, name: str) -> Any:
@@ -278,8 +281,10 @@ def check_settings(model: Any) -> None:
             raise ValueError(f"beam must be a number, or one per level, got {beam!r}")
         beam = max(as_k(width, "beam") for width in beam)
     as_k(beam, "beam")
-    for name in ("positive_cost", "negative_cost", "upper_cost"):
+    for name in ("positive_cost", "negative_cost", "upper_cost", "bootstrap_cost"):
         value = setting(model, name)
+        if value is None:
+            continue
         if not isinstance(value, Real) or isinstance(value, bool):
             raise TypeError(f"{name} must be a number, got {value!r}")
         if not 0 < float(value) < math.inf:

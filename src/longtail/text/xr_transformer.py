@@ -21,7 +21,7 @@ from longtail.data.tokens import Tokens
 from longtail.data.topk import TopK
 from longtail.exceptions import MissingDependencyError, ModelFormatError
 from longtail.features import Tfidf
-from longtail.features.beside import beside
+from longtail.features.block_rows import beside
 from longtail.features.tokenizer import as_texts
 from longtail.features.unit_rows import unit_rows
 from longtail.linear import XRLinear
@@ -84,6 +84,8 @@ class XRTransformer(TextRanker):
     most_active : the most nodes that a row looks at
     man_beam : how many clusters are likely, by the linear model, besides those that a row has
     bootstrap : whether a level's weights begin where the linear solver ends; else small and random
+    bootstrap_cost : cost of an error there; 100 in the presets, otherwise one over the mean squared
+        length of the vectors, which is better on held-out rows
     count_weights : whether a cluster weighs as many labels as a row has in it, in fine-tuning and
         in the linear solver before it
     resolutions : "all" levels, or "last": the encoder is trained on the last alone, all steps
@@ -93,7 +95,7 @@ class XRTransformer(TextRanker):
     cost_weights, threshold : of the ranker (``XRLinear``); "auto" for cost weights is "normalized"
         or what the preset says
     beam : nodes that the ranker keeps per level, a number or one for each level but the last
-    output_learning_rate : of the weights of nodes; None for that of the encoder
+    output_learning_rate : of the weights of nodes; in the presets that of the encoder
     learning_rate, warmup_steps, batch_size, dropout, clip, pooling, max_length, frozen_layers,
         gradient_checkpointing, micro_batch, device, precision, runtime, onnx, random_state,
         n_jobs : as in ``TextNetwork``; rates fall to zero on every level. An encoder that is frozen
@@ -132,6 +134,7 @@ class XRTransformer(TextRanker):
         most_active: int | None = None,
         man_beam: int | None = None,
         bootstrap: bool = True,
+        bootstrap_cost: float | None = None,
         count_weights: bool = True,
         resolutions: str = "all",
         features: str = "both",
@@ -173,6 +176,7 @@ class XRTransformer(TextRanker):
         self.most_active = most_active
         self.man_beam = man_beam
         self.bootstrap = bootstrap
+        self.bootstrap_cost = bootstrap_cost
         self.count_weights = count_weights
         self.resolutions = resolutions
         self.features = features

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from longtail._blocks import BlockRows
 from longtail._native import core, csr_args, n_threads
 from longtail._validation import as_features, as_k, as_labels
 
@@ -25,7 +26,8 @@ def pifa(
 ) -> Any:
     """Positive instance feature aggregation: ``z_l = normalise(sum_i y_il x_i)``, (L, d) float32.
 
-    CSR for sparse ``X``, dense for dense ``X``. A label without positives has a zero row.
+    CSR for sparse ``X`` (and for one of two blocks), dense for dense ``X``. A label without
+    positives has a zero row.
 
     ``normalize_label_rows`` scales each row of Y to unit Euclidean length first, so that an
     instance with many labels says less about each of them. The reference code of XR-Linear does;
@@ -41,18 +43,23 @@ def pifa(
 
     Yu et al., PECOS: prediction for enormous and correlated output spaces, JMLR 2022, section 3.1.
     """
-    X = as_features(X)
+    X = as_features(X, blocks=True)
     Y = as_labels(Y, n_rows=X.shape[0])
     if normalize_label_rows:
         Y = unit_rows(Y)
     rows_of_label = sp.csr_matrix(Y.T)
     threads = n_threads(n_jobs)
-    if sp.issparse(X):
+    if sp.issparse(X) or isinstance(X, BlockRows):
         keep = 0
         if max_features_per_label is not None:
             keep = as_k(max_features_per_label, "max_features_per_label")
         z_indptr, z_indices, z_values = core.sum_positive_rows_csr(
-            csr_args(X), csr_args(rows_of_label), keep, threads, progress
+            csr_args(X if sp.issparse(X) else X.sparse),
+            csr_args(rows_of_label),
+            keep,
+            threads,
+            progress,
+            None if sp.issparse(X) else X.dense,
         )
         return _csr(z_values, z_indices, z_indptr, (Y.shape[1], X.shape[1]))
     if max_features_per_label is not None:

@@ -1,12 +1,7 @@
 // One text at a time: ask, show, explain. No library, no build step.
-const $ = (id) => document.getElementById(id);
-const per = (x, digits = 1) => `${(100 * x).toFixed(digits)} %`;
-const make = (tag, text, className) => {
-  const element = document.createElement(tag);
-  if (text !== undefined) element.textContent = text;
-  if (className) element.className = className;
-  return element;
-};
+import { find } from "./find.js";
+import { $, call, isEmpty, make, per, post, score, session, shown } from "./session.js";
+import { forget, why } from "./why.js";
 
 const MEANING = {
   "P@1": "first answers that are right",
@@ -18,49 +13,16 @@ const MEANING = {
   "coverage present@5": "of the labels in the test rows are found at least once",
 };
 
-let token = sessionStorage.getItem("longtail-token") || "";
-let model = null;
-let asked = null; // what the shown answers were asked for
 let chosen = 0;
 let running = null;
 
-async function call(path, options = {}) {
-  for (;;) {
-    const headers = { ...(options.headers || {}) };
-    if (token) headers.authorization = `Bearer ${token}`;
-    const response = await fetch(path, { ...options, headers });
-    if (response.status !== 401) {
-      if (!response.ok) {
-        const problem = await response.json().catch(() => ({ detail: response.statusText }));
-        throw new Error(problem.detail);
-      }
-      return response;
-    }
-    await askForToken();
-  }
-}
-
-let asking = null; // one dialog, however many requests were refused
-function askForToken() {
-  asking ??= new Promise((done) => {
-    const dialog = $("token-dialog");
-    dialog.addEventListener("close", () => {
-      token = $("token").value;
-      sessionStorage.setItem("longtail-token", token);
-      asking = null;
-      done();
-    }, { once: true });
-    dialog.showModal();
-  });
-  return asking;
-}
-
 async function about() {
-  model = await (await call("/model")).json();
+  const model = (session.model = await (await call("/model")).json());
   document.title = `${model.name} · Longtail`;
   $("name").textContent = model.name;
-  $("about").textContent =
-    `${model.n_labels.toLocaleString()} labels, learned from ${model.n_rows.toLocaleString()} texts. Model: ${model.choice}.`;
+  $("about").textContent = model.about;
+  if (model.fields) useFields(model.fields);
+  offerExamples(model.examples);
   $("tail").value = model.tail;
   showTail();
   for (const [name, value] of Object.entries(model.metrics || {})) {
@@ -71,14 +33,50 @@ async function about() {
   }
   $("measured-on").textContent = `Measured on ${model.measured_on}.`;
   $("measured-on").hidden = !model.measured_on;
+  const made = model.created ? ` Trained on ${new Date(model.created).toLocaleDateString(undefined, { dateStyle: "long" })}.` : "";
+  $("choice").textContent = `Inside: ${model.choice}.${made}`;
+  $("choice").hidden = false;
   $("no-report").hidden = Boolean(model.metrics);
   $("report").hidden = !model.has_report;
+}
+
+// A model that was trained on fields is asked by fields.
+function useFields(fields) {
+  $("inputs").replaceChildren(...fields.flatMap((field, i) => {
+    const label = make("label", field);
+    const input = make("textarea");
+    input.id = label.htmlFor = i ? `text-${i}` : "text";
+    input.rows = i === fields.length - 1 ? 5 : 2;
+    input.spellcheck = false;
+    input.dataset.field = field;
+    return [label, input];
+  }));
+}
+
+const inputs = () => [...$("inputs").querySelectorAll("textarea")];
+const current = () => (session.model?.fields
+  ? Object.fromEntries(inputs().map((input) => [input.dataset.field, input.value]))
+  : $("text").value);
+
+function offerExamples(examples) {
+  $("examples").replaceChildren(make("span", "Try:", "soft"), ...examples.map((text) => {
+    const words = typeof text === "string" ? text : Object.values(text).join(" ");
+    const button = make("button", words.length > 70 ? `${words.slice(0, 69)}…` : words);
+    button.type = "button";
+    button.addEventListener("click", () => {
+      inputs().forEach((input) => { input.value = typeof text === "string" ? text : text[input.dataset.field] || ""; });
+      chosen = 0;
+      predict();
+    });
+    return button;
+  }));
+  $("examples").hidden = !examples.length;
 }
 
 function showTail() {
   const value = Number($("tail").value);
   $("tail-value").textContent = value === 0 ? "most probable first" : `rare labels come forward, ${value.toFixed(2)}`;
-  const curve = model?.lean_curve;
+  const curve = session.model?.lean_curve;
   $("tail-cost").hidden = !curve;
   if (!curve) return;
   const among = along(curve, value, "R@5");
@@ -94,133 +92,99 @@ function along(curve, at, name) {
   return a[name] + ((at - a.tail) / (b.tail - a.tail)) * (b[name] - a[name]);
 }
 
+function clear() {
+  session.asked = null;
+  forget();
+  $("labels").replaceChildren();
+  $("order").hidden = $("take").hidden = true;
+  $("answers").ariaBusy = "false";
+  $("status").textContent = "Labels appear here as you type.";
+}
+
 async function predict() {
-  const text = $("text").value;
+  const text = current();
   running?.abort();
-  if (!text.trim()) {
-    asked = null;
-    explaining?.abort();
-    $("labels").replaceChildren();
-    $("marked").hidden = true;
-    $("legend").hidden = true;
-    $("status").textContent = "Labels appear here as you type.";
-    return;
-  }
+  if (isEmpty(text)) return clear();
   const mine = (running = new AbortController());
   const began = performance.now();
+  $("answers").ariaBusy = "true";
   try {
-    const response = await call("/predict", {
-      method: "POST",
-      signal: mine.signal,
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify({
-        texts: [text], k: Number($("k").value), tail: Number($("tail").value),
-      }),
-    });
-    const answer = await response.json();
+    const asks = { text, k: Number($("k").value), tail: Number($("tail").value) };
+    const [result] = (await post("/predict", asks, mine.signal)).results;
     if (mine !== running) return;
-    asked = { text, labels: answer.results[0].labels, kind: answer.scores };
-    show(answer.results[0].known_terms, performance.now() - began);
+    session.asked = { text, labels: result.labels };
+    show(result.known_terms, performance.now() - began);
   } catch (error) {
     if (error.name === "AbortError") return;
     $("status").textContent = error.message;
   }
+  $("answers").ariaBusy = "false";
 }
 
 function show(known, milliseconds) {
-  const { labels, kind } = asked;
+  const { labels } = session.asked;
+  const probable = session.model.scores === "probability";
   chosen = Math.min(chosen, Math.max(labels.length - 1, 0));
   const most = Math.max(...labels.map((item) => item.score), 1e-9);
   const least = Math.min(...labels.map((item) => item.score), 0);
   $("labels").replaceChildren(...labels.map((item, i) => {
     const button = make("button");
     button.type = "button";
-    const share = kind === "probability" ? item.score : (item.score - least) / (most - least || 1);
+    const share = probable ? item.score : (item.score - least) / (most - least || 1);
     button.style.setProperty("--share", `${100 * Math.max(0, Math.min(1, share))}%`);
-    const name = make("span", item.text || item.label, "label-name");
-    if (item.text) name.append(make("span", item.label, "label-text"));
-    const score = kind === "probability" ? per(item.score) : item.score.toFixed(3);
-    button.append(name, make("span", score, "score"));
+    button.append(shown(item), make("span", score(item.score), "score"));
     button.addEventListener("click", () => choose(i));
     const entry = make("li");
     entry.append(button);
     return entry;
   }));
   const unknown = known === 0 ? "None of these words was seen in training: a guess. " : "";
-  $("status").textContent = `${unknown}${labels.length} labels in ${milliseconds.toFixed(0)} ms.`;
+  const n = labels.length;
+  $("status").textContent = `${unknown}${n} ${n === 1 ? "label" : "labels"} in ${milliseconds.toFixed(0)} ms.`;
+  $("take").hidden = !n;
+  const ordered = labels.every((item, i) => !i || item.score <= labels[i - 1].score);
+  $("order").hidden = ordered;
+  $("order").textContent = Number($("tail").value)
+    ? `Rare labels were brought forward: the order is not that of the ${probable ? "percentages" : "scores"}.`
+    : `The model's decision rule chose these labels: the order is not that of the ${probable ? "percentages" : "scores"}.`;
   choose(chosen);
 }
 
-let explaining = null;
-async function choose(i) {
+function choose(i) {
   chosen = i;
   [...$("labels").querySelectorAll("button")].forEach((button, j) =>
     button.setAttribute("aria-pressed", String(i === j)));
-  explaining?.abort();
-  const text = asked?.text;
-  const item = asked?.labels[i];
-  $("marked").hidden = !item;
-  $("legend").hidden = !item;
-  if (!item) return;
-  mark(text, [], "");
-  const mine = (explaining = new AbortController());
-  try {
-    item.explanation ??= await (await call("/explain", {
-      method: "POST",
-      signal: mine.signal,
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify({ text, label: item.label }),
-    })).json();
-  } catch (error) {
-    if (error.name !== "AbortError") $("legend").textContent = error.message;
-    return;
-  }
-  if (mine !== explaining) return;
-  const spans = item.explanation.spans;
-  mark(text, spans, spans.length
-    ? `Shaded words speak for “${item.text || item.label}”, dashed ones against it.`
-    : `No single word decides for “${item.text || item.label}”.`);
+  return why(session.asked?.labels[i]);
 }
 
-function mark(text, spans, legend) {
-  const characters = Array.from(text); // spans count code points, not UTF-16 units
-  const most = Math.max(...spans.map((span) => Math.abs(span[2])), 1e-9);
-  const strong = spans.filter((span) => Math.abs(span[2]) > 0.08 * most); // the others would only distract
-  const parts = [];
-  let at = 0;
-  for (const [start, end, weight] of strong) {
-    parts.push(characters.slice(at, start).join(""));
-    const mark = make("mark", characters.slice(start, end).join(""));
-    mark.style.setProperty("--strength", (0.12 + (0.6 * Math.max(weight, 0)) / most).toFixed(2));
-    if (weight < 0) mark.className = "against";
-    mark.title = `${weight > 0 ? "+" : ""}${weight.toFixed(4)}`;
-    parts.push(mark);
-    at = end;
+// Answers to take along: one line per label.
+const cell = (value) => (/[",\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);
+const asCsv = () => [
+  "rank,label,text,score",
+  ...session.asked.labels.map((item, i) => [i + 1, cell(item.label), cell(item.text || ""), item.score].join(",")),
+].join("\n") + "\n";
+
+async function copy() {
+  const lines = session.asked.labels.map((item) => (item.text ? `${item.label}\t${item.text}` : item.label)).join("\n");
+  try {
+    await navigator.clipboard.writeText(lines);
+  } catch { // a page without TLS may not; the old way still works
+    const box = make("textarea", lines);
+    document.body.append(box);
+    box.select();
+    document.execCommand("copy");
+    box.remove();
   }
-  parts.push(characters.slice(at).join(""));
-  $("marked").replaceChildren(...parts);
-  $("legend").textContent = legend;
+  $("copy").textContent = "Copied";
+  setTimeout(() => { $("copy").textContent = "Copy"; }, 1500);
 }
 
-let searching = null;
-async function find() {
-  const query = $("query").value;
-  searching?.abort();
-  const mine = (searching = new AbortController());
-  try {
-    const response = await call(`/labels?limit=8&q=${encodeURIComponent(query)}`, { signal: mine.signal });
-    const { labels } = await response.json();
-    $("found").replaceChildren(...labels.map((item) => {
-      const entry = make("li");
-      const name = make("span", item.text || item.label, "label-name");
-      if (item.text) name.append(make("span", item.label, "label-text"));
-      entry.append(name, make("span", `${item.training_texts.toLocaleString()} ${item.training_texts === 1 ? "text" : "texts"}`, "score soft"));
-      return entry;
-    }));
-    if (!labels.length) $("found").replaceChildren(make("li", "no label has this in its name", "soft"));
-  } catch (error) {
-    if (error.name !== "AbortError") $("found").replaceChildren(make("li", error.message, "soft"));
-  }
+function download() {
+  const link = make("a");
+  link.href = URL.createObjectURL(new Blob([asCsv()], { type: "text/csv" }));
+  link.download = "labels.csv";
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 }
 
 async function report() {
@@ -235,9 +199,11 @@ const later = (action, milliseconds) => {
     timer = setTimeout(action, milliseconds);
   };
 };
-$("text").addEventListener("input", later(() => { chosen = 0; predict(); }, 150));
+$("inputs").addEventListener("input", later(() => { chosen = 0; predict(); }, 150));
 $("tail").addEventListener("input", () => { showTail(); chosen = 0; predict(); });
 $("k").addEventListener("change", predict);
+$("copy").addEventListener("click", copy);
+$("download").addEventListener("click", download);
 $("query").addEventListener("input", later(find, 150));
 $("report").addEventListener("toggle", report);
 about().then(() => { predict(); find(); }).catch((error) => { $("status").textContent = error.message; });

@@ -1,0 +1,44 @@
+"""``beside``: sparse and dense features of the same rows, side by side."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from longtail._blocks import BlockRows
+from longtail._validation import as_features, check_same_rows
+from longtail.features.unit_rows import unit_rows
+
+__all__ = ["beside"]
+
+
+def beside(X: Any, vectors: Any, *, weight: float = 1.0, n_threads: int = 1) -> BlockRows:
+    """Return rows of ``X`` (n, d) and ``vectors`` (n, e) side by side, as rows (n, d + e).
+
+    Both are scaled to unit length first, the vectors then by ``weight``: neither drowns the other,
+    however many numbers it has. ``X``: features, say TF-IDF; ``vectors``: what an encoder makes of
+    the same texts. Models take the rows for ``X``; ``XRLinear`` and ``OneVsAll`` read the dense
+    block as such, several times as fast as the same numbers as entries of a sparse matrix.
+
+    >>> import longtail as lt
+    >>> rows = lt.beside([[3.0, 4.0], [0.0, 1.0]], [[0.0, 2.0], [1.0, 0.0]])
+    >>> rows.toarray()
+    array([[0.6, 0.8, 0. , 1. ],
+           [0. , 1. , 1. , 0. ]], dtype=float32)
+    >>> model = lt.OneVsAll(normalize=False).fit(rows, [[0], [1]])
+    >>> model.predict_topk(rows, k=1).indices.ravel()
+    array([0, 1], dtype=int32)
+    """
+    sparse = sp.csr_matrix(as_features(X))
+    dense = as_features(vectors, name="vectors")
+    if sp.issparse(dense):
+        raise TypeError(
+            "vectors must be dense: sparse features go side by side with scipy's hstack"
+        )
+    check_same_rows(sparse.shape[0], len(dense), "X", "vectors")
+    if not (np.isfinite(weight) and weight >= 0):
+        raise ValueError(f"weight must be finite and not negative, got {weight}")
+    scaled = unit_rows(dense, n_threads) * np.float32(weight)
+    return BlockRows(unit_rows(sparse, n_threads), scaled)
