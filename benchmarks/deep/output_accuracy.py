@@ -51,13 +51,14 @@ def main() -> None:
     parser.add_argument("--encoder", required=True)
     parser.add_argument("--rows", type=Path, required=True)
     parser.add_argument("--part", nargs="+", choices=list(PARTS), default=list(PARTS))
+    parser.add_argument("--data", nargs="+", help="names of data sets; those of the part")
     parser.add_argument("--epochs", type=int, default=5)
     parser.add_argument("--max-rows", type=int, help="train on so many rows only")
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--held-out", action="store_true")
     args = parser.parse_args()
     for part in args.part:
-        for name in DATA[part]:
+        for name in args.data or DATA[part]:
             data = prepared.load(name, args.rows)
             if args.held_out:
                 tokens, Y, other, truth = data.held_out()

@@ -24,28 +24,14 @@ from __future__ import annotations
 import argparse
 import gc
 import json
-import sys
 import time
 import traceback
-import types
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 import torch
-
-try:
-    from longtail import _core  # noqa: F401
-except ImportError:  # output layers need nothing of the compiled core, which is not built here
-
-    class _Absent(types.ModuleType):
-        def __getattr__(self, name: str) -> Any:
-            if name.startswith("__"):
-                raise AttributeError(name)
-            return None
-
-    sys.modules["longtail._core"] = _Absent("longtail._core")
 
 from longtail.deep.objectives import named
 from longtail.deep.outputs import chunk_step
@@ -251,10 +237,10 @@ def tune_kernels(
                     Sgd(1e-3),
                     tuple(own),  # type: ignore[arg-type]
                 )
-                g = step.buffers[0][:, :labels]
+                g = step.gradients[:, :labels]
                 g.normal_()
                 work = {
-                    "scores": lambda s=step: s.score_gradients(0, labels, s.buffers[0]),
+                    "scores": lambda s=step: s.score_gradients(0, labels),
                     "inputs": lambda s=step, g=g: s.input_gradient(g, 0, labels),
                     "update": lambda s=step, g=g: s.update(g, 0, labels, 1),
                 }[name]
@@ -270,7 +256,7 @@ def full_step(
     rows: int,
     precision: str,
     rates: tuple[float, float],
-    **about: Any,
+    **options: Any,
 ) -> None:
     fresh()
     size = {"bfloat16": 2, "float8": 1}[precision]
@@ -279,6 +265,7 @@ def full_step(
         random_raw(labels, width, precision),
         torch.full((labels,), -8.0, device=GPU),
         precision=precision,
+        **options,
     )
     ms = milliseconds(lambda: layer.step(h, targets, goal, 1e-3))
     least = floor(rows, labels, width, 2, rates)
@@ -295,7 +282,6 @@ def full_step(
         reserved_gib=reserved(),
         most_gib=1.1 * weights + 0.5,
         finite=layer.finite(),
-        **about,
     )
 
 
@@ -303,42 +289,6 @@ def step(quick: bool, rates: tuple[float, float]) -> None:
     for labels, width in ((670_091, 768), (2_812_281, 512)):
         for precision in ("bfloat16", "float8"):
             full_step("step", labels, width, 1024, precision, rates)
-
-
-def overlap(quick: bool, rates: tuple[float, float]) -> None:
-    """Steps with other tiles, and with the scores of a chunk while the one before is learned."""
-    ways = {
-        "as is": (False, None, None),
-        "ahead": (True, None, None),
-        "ahead, one turn": (
-            True,
-            Tiles(128, 128, 64, 4, 3, turns=1, split=True),
-            Tiles(128, 128, 32, 4, 4),
-        ),
-        "ahead, small": (
-            True,
-            Tiles(128, 128, 64, 4, 3, split=True),
-            Tiles(128, 128, 64, 4, 3, split=True),
-        ),
-        "128 x 256": (False, Tiles(128, 256, 64, 8, 3, turns=1), None),
-        "64 x 256": (False, Tiles(64, 256, 64, 4, 2, turns=2), Tiles(64, 256, 64, 4, 2)),
-    }
-    before = chunk_step.OVERLAP, dict(chunk_step.SCORES), dict(chunk_step.UPDATE)
-    for precision, bits in (("bfloat16", 16), ("float8", 8)):
-        for name, (ahead, scores, update) in ways.items():
-            chunk_step.OVERLAP = ahead
-            if scores is not None:
-                depth = scores.depth * 16 // bits
-                chunk_step.SCORES[bits] = Tiles(**{**vars(scores), "depth": depth})
-            if update is not None:
-                chunk_step.UPDATE[bits] = update
-            try:
-                full_step("overlap", 2_812_281, 512, 1024, precision, rates, way=name)
-            except Exception as error:
-                tell("overlap", way=name, precision=precision, error=str(error)[:200])
-            chunk_step.OVERLAP = before[0]
-            chunk_step.SCORES.update(before[1])
-            chunk_step.UPDATE.update(before[2])
 
 
 def wide(quick: bool, rates: tuple[float, float]) -> None:
@@ -471,7 +421,7 @@ def fan_in_of(f: int, rates: tuple[float, float]) -> None:
     tell("fan_in", step_ms=ms, f=f, reserved_gib=reserved())
 
 
-PARTS = {f.__name__: f for f in (check, tune, step, overlap, wide, encoder, huge, fan_in)}
+PARTS = {f.__name__: f for f in (check, tune, step, wide, encoder, huge, fan_in)}
 
 
 def main() -> None:

@@ -103,6 +103,14 @@ def full_layers() -> None:
             assert close or float(same) > 0.98, (precision, loss, name, float(same))
 
 
+def widened_weights() -> None:
+    """Every E4M3 number, and weights of a layer, as bfloat16."""
+    raw = torch.tensor([code for code in range(256) if code & 0x7F != 0x7F], dtype=torch.uint8)
+    out = torch.empty(len(raw), dtype=torch.bfloat16)
+    chunk_step._kernels().widened[(1,)](raw, out, len(raw), BLOCK=256)
+    assert torch.equal(out.float(), decoded(raw))
+
+
 def few_weights() -> None:
     rng = np.random.default_rng(1)
     f, labels, inputs, rows = 5, 70, 24, 33
@@ -130,4 +138,5 @@ def few_weights() -> None:
 if __name__ == "__main__":
     teach_the_interpreter()
     full_layers()
+    widened_weights()
     few_weights()

@@ -8,9 +8,7 @@ ends of the kernels that multiply.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import torch
@@ -23,7 +21,6 @@ __all__ = ["ChunkStep", "Tiles", "chunk_step"]
 GRADIENTS = 1 << 26  # of a chunk: 128 MiB
 WIDEST = 1 << 19
 _ALIGNED = 128  # columns of a chunk, so that tiles begin where the hardware can copy
-OVERLAP = False  # scores of a chunk while the one before is learned
 _GENERATIONS = (9, 10)  # Hopper, Blackwell: 227 KiB on the chip
 _compiled: Any = None
 
@@ -60,7 +57,7 @@ SCORES = {
     8: Tiles(128, 128, 128, 4, 3, turns=2, split=True),
 }
 INPUTS = {16: Tiles(0, 0, 0), 8: Tiles(0, 0, 0)}
-UPDATE = {16: Tiles(128, 256, 64, 8, 3), 8: Tiles(128, 256, 64, 8, 4, split=True)}
+UPDATE = {16: Tiles(128, 256, 64, 8, 3), 8: Tiles(128, 128, 64, 4, 3, split=True)}
 
 
 def chunk_step(weights: Stored, width: int) -> Any:
@@ -99,11 +96,9 @@ class ChunkStep:
         self.processors = _processors(device)
         self.edges = chunk_edges(self.rows, len(weights.raw))
         self.stride = -(-min(self.edges[1], len(weights.raw)) // _ALIGNED) * _ALIGNED
-        self.overlap = OVERLAP and device.type == "cuda" and len(self.edges) > 2
-        self.buffers = [
-            torch.empty(self.rows, self.stride, dtype=torch.bfloat16, device=device)
-            for _ in range(2 if self.overlap else 1)
-        ]
+        self.gradients = torch.empty(
+            self.rows * self.stride, dtype=torch.bfloat16, device=device
+        ).view(self.rows, self.stride)
         cut = self.tiles[1]
         self.shares = 1
         if cut.rows:
@@ -135,50 +130,21 @@ class ChunkStep:
 
     def __call__(self, seeds: list[int]) -> torch.Tensor:
         """Learn all chunks, each with its seed; return the gradient of the vectors."""
-        made = self._made_ahead() if self.overlap else self._made()
-        for chunk, (g, seed) in enumerate(zip(made, seeds, strict=True)):
+        for chunk, seed in enumerate(seeds):
             begin, end = self.edges[chunk : chunk + 2]
+            g = self.score_gradients(begin, end)
             self.put_entries(g, chunk, begin)
             self.input_gradient(g, begin, end)
             self.update(g, begin, end, seed)
         return self.totals.sum(0)
 
-    def _made(self) -> Iterator[torch.Tensor]:
-        """Yield the gradients by the scores of every chunk."""
-        for begin, end in pairwise(self.edges):
-            yield self.score_gradients(begin, end, self.buffers[0])
-
-    def _made_ahead(self) -> Iterator[torch.Tensor]:
-        """Do so for each while the chunk before is learned: its scores need nothing of that, and
-        products of one kernel fill the time of the ends of another.
-        """
-        here, aside = torch.cuda.current_stream(), torch.cuda.Stream()
-        aside.wait_stream(here)
-        learned: list[Any] = [None, None]
-        ready = []
-        for chunk, (begin, end) in enumerate(pairwise(self.edges)):
-            with torch.cuda.stream(aside):
-                if learned[chunk % 2] is not None:
-                    aside.wait_event(learned[chunk % 2])
-                g = self.score_gradients(begin, end, self.buffers[chunk % 2])
-                ready.append((g, aside.record_event()))
-            if chunk:
-                yield self._when(ready[chunk - 1], here)
-                learned[(chunk - 1) % 2] = here.record_event()
-        yield self._when(ready[-1], here)
-
-    def _when(self, ready: tuple[torch.Tensor, Any], stream: Any) -> torch.Tensor:
-        g, event = ready
-        stream.wait_event(event)
-        return g
-
     def _programs(self, cut: Tiles, tiles: int) -> int:
         return min(tiles, cut.turns * self.processors) if cut.turns else tiles
 
-    def score_gradients(self, begin: int, end: int, out: torch.Tensor) -> torch.Tensor:
+    def score_gradients(self, begin: int, end: int) -> torch.Tensor:
         """Return the gradients by the scores of a chunk, as if no label was observed."""
         cut, width = self.tiles[0], end - begin
-        goal, g = self.goal, out[:, :width]
+        goal, g = self.goal, self.gradients[:, :width]
         programs = self._programs(cut, -(-self.rows // cut.rows) * -(-width // cut.columns))
         out_columns = cut.columns // 2 if cut.split else cut.columns
         _kernels().score_gradients[(programs,)](
