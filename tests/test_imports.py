@@ -171,3 +171,15 @@ def test_rooms_of_kernels_stand_on_base_alone() -> None:
         for path in sorted((KERNELS / room).glob("*.[hc]*")):
             included = re.findall(r'#include "kernels/(\w+)/', path.read_text())
             assert {*included} <= {"base", room}, path
+
+
+def test_no_name_hides_its_module() -> None:
+    """``longtail.report.compare`` is a function or a module: one of them could not be reached."""
+    for path in PACKAGE.rglob("__init__.py"):
+        beside = {each.stem for each in path.parent.glob("*.py")}
+        beside |= {each.name for each in path.parent.iterdir() if (each / "__init__.py").exists()}
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        froms = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
+        bound = {alias.asname or alias.name for node in froms for alias in node.names}
+        bound |= {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+        assert not bound & beside, f"{path} binds the names of modules: {bound & beside}"

@@ -21,7 +21,7 @@ import scipy.sparse as sp
 
 import longtail as lt
 from longtail.codes import NeighborCode
-from longtail.codes.truncated_svd import truncated_svd
+from longtail.codes.randomized_svd import truncated_svd
 
 
 def main() -> None:

@@ -20,7 +20,7 @@ import numpy as np
 from thread_scaling import features
 
 import longtail as lt
-from longtail.features.unit_rows import unit_rows
+from longtail.features.unit_length import unit_rows
 from longtail.metrics import precision_at_k
 
 MODELS = {"xr-linear": lt.XRLinear, "one-vs-all": lt.OneVsAll}

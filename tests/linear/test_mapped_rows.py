@@ -19,7 +19,7 @@ from linear_cases import make_rows
 import longtail as lt
 from longtail import persist
 from longtail.features.mapped_rows import is_mapped, scratch_array
-from longtail.features.unit_rows import unit_rows
+from longtail.features.unit_length import unit_rows
 from longtail.linear.level import LevelProblem, all_rows, train_level
 from longtail.solvers import SolverOptions
 

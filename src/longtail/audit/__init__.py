@@ -13,8 +13,8 @@ import types
 from typing import Any
 
 from longtail.audit.ceiling import FrequencyGroup
+from longtail.audit.dropped_labels import Injection, drop_labels, injection
 from longtail.audit.examine import audit
-from longtail.audit.injection import Injection, drop_labels, injection
 from longtail.audit.missing import Suspect, missing_probability
 from longtail.audit.summary import Audit, PropensityFit
 

@@ -12,8 +12,8 @@ from longtail._native import core, csr_args, n_threads
 from longtail._validation import as_k, as_labels
 from longtail.base import Ranker
 from longtail.calibrate.calibrator import Calibrator
-from longtail.calibrate.choose import METHODS, choose
-from longtail.calibrate.cross_fit import cross_fit
+from longtail.calibrate.choice import METHODS, choose
+from longtail.calibrate.out_of_fold import cross_fit
 from longtail.data.topk import TopK
 from longtail.exceptions import ModelFormatError
 

@@ -7,7 +7,7 @@ A code is learned from labels alone (``fit(Y)``), turns them into the targets of
 
 from longtail.codes.hash_code import HashCode
 from longtail.codes.neighbor_code import NeighborCode
+from longtail.codes.randomized_svd import truncated_svd
 from longtail.codes.svd_code import SVDCode
-from longtail.codes.truncated_svd import truncated_svd
 
 __all__ = ["HashCode", "NeighborCode", "SVDCode", "truncated_svd"]

@@ -13,7 +13,7 @@ from longtail._validation import as_k, as_labels, as_seed
 from longtail.base import Estimator
 from longtail.codes.inverted_lists import InvertedLists
 from longtail.codes.products import PackedRows, times_dense
-from longtail.codes.truncated_svd import truncated_svd
+from longtail.codes.randomized_svd import truncated_svd
 from longtail.data.topk import TopK
 from longtail.exceptions import ModelFormatError
 

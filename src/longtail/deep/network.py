@@ -19,7 +19,7 @@ from longtail.data.topk import TopK
 from longtail.deep.answers import OutputArrays
 from longtail.deep.output_plan import OutputPlan
 from longtail.exceptions import MissingDependencyError, ModelFormatError
-from longtail.features.unit_rows import unit_rows
+from longtail.features.unit_length import unit_rows
 from longtail.linear.missing_labels import fitted_propensity, put_parameter, take_parameter
 
 __all__ = ["Network", "one_label_each"]

@@ -19,7 +19,7 @@ from longtail.data.text_rows import TextRows
 from longtail.data.tokens import Tokens
 from longtail.data.topk import TopK
 from longtail.data.vocabulary import Vocabulary
-from longtail.ensemble.combine import RULES, combine
+from longtail.ensemble.fusion import RULES, combine
 from longtail.exceptions import ModelFormatError
 from longtail.features.tokenizer import as_texts
 from longtail.models import from_state

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from longtail._blocks import BlockRows
 from longtail._validation import as_features, check_same_rows
-from longtail.features.unit_rows import unit_rows
+from longtail.features.unit_length import unit_rows
 
 __all__ = ["beside"]
 

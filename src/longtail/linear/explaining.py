@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from longtail._blocks import BlockRows
 from longtail._validation import as_features, as_k
 from longtail.data.vocabulary import Vocabulary
-from longtail.features.unit_rows import unit_rows
+from longtail.features.unit_length import unit_rows
 from longtail.linear.explanation import Explanation, PathLevel, path_transforms
 from longtail.linear.layer import Layer
 from longtail.linear.node_weights import node_weights, path_to

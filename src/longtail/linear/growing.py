@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from longtail._native import n_threads
 from longtail._validation import as_features, as_k, as_labels
 from longtail.data.vocabulary import Vocabulary, grown_names
-from longtail.features.unit_rows import unit_rows
+from longtail.features.unit_length import unit_rows
 from longtail.linear.arranging import arranged, install
 from longtail.linear.inner_nodes import split_node, teach
 from longtail.linear.new_labels import Rows, find_homes, train_labels

@@ -30,7 +30,7 @@ import scipy.sparse as sp
 
 from longtail import persist, propensity
 from longtail.exceptions import ModelFormatError
-from longtail.losses.normalized_weights import normalized_weights
+from longtail.losses.row_weights import normalized_weights
 from longtail.losses.weights import as_propensity, propensity_values, surrogate_weights
 
 __all__ = [

@@ -12,7 +12,7 @@ from longtail._native import n_threads
 from longtail._validation import as_seed
 from longtail.data.label_filter import LabelFilter
 from longtail.data.topk import TopK
-from longtail.features.unit_rows import unit_rows
+from longtail.features.unit_length import unit_rows
 from longtail.linear.level import LevelProblem, all_rows, by_column, check_cost, training_rows
 from longtail.linear.memory import plan_memory
 from longtail.linear.parts import train_in_parts

@@ -16,7 +16,7 @@ from longtail._validation import as_features, as_seed
 from longtail.data.label_filter import LabelFilter
 from longtail.data.topk import TopK
 from longtail.exceptions import ModelFormatError
-from longtail.features.unit_rows import unit_rows
+from longtail.features.unit_length import unit_rows
 from longtail.linear.checkpoint import Checkpoint
 from longtail.linear.label_weights import LabelWeights
 from longtail.linear.layer import Layer

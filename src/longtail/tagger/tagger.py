@@ -20,7 +20,7 @@ from longtail.metrics import precision_at_k
 from longtail.report import Report
 from longtail.report.page import with_origin
 from longtail.tagger.answering import Answering
-from longtail.tagger.choose import choose
+from longtail.tagger.choice import choose
 from longtail.tagger.explanation import Explanation, explain_steps
 from longtail.tagger.fields import (
     Columns,

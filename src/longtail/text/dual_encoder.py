@@ -17,7 +17,7 @@ from longtail.data.topk import TopK
 from longtail.data.vocabulary import grown_names
 from longtail.exceptions import MissingDependencyError, ModelFormatError
 from longtail.features.tokenizer import Tokenizer
-from longtail.features.unit_rows import unit_rows
+from longtail.features.unit_length import unit_rows
 from longtail.text.dual_settings import DEFAULTS, MARGINS, check_settings, setting
 from longtail.text.index import LabelIndex
 from longtail.text.label_texts import described_by_rows, label_tokens

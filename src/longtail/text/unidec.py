@@ -14,7 +14,7 @@ from longtail.codes.products import PackedRows
 from longtail.data.tokens import Tokens
 from longtail.data.topk import TopK
 from longtail.exceptions import ModelFormatError
-from longtail.features.unit_rows import unit_rows
+from longtail.features.unit_length import unit_rows
 from longtail.text.dual_encoder import DualEncoder
 from longtail.text.dual_settings import DEFAULTS, MARGINS
 

@@ -23,7 +23,7 @@ from longtail.exceptions import MissingDependencyError, ModelFormatError
 from longtail.features import Tfidf
 from longtail.features.block_rows import beside
 from longtail.features.tokenizer import as_texts
-from longtail.features.unit_rows import unit_rows
+from longtail.features.unit_length import unit_rows
 from longtail.linear import XRLinear
 from longtail.text.ranker import TextRanker
 from longtail.text.xr_settings import (

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail._validation import as_k, as_seed
-from longtail.augment.co_occurrence import as_ids, as_share, counted, with_own
+from longtail.augment.co_occurrence_graph import as_ids, as_share, counted, with_own
 
 __all__ = ["random_walk"]
 

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from longtail._validation import as_labels
 from longtail.augment.appending import as_rows, filled
-from longtail.augment.co_occurrence import (
+from longtail.augment.co_occurrence_graph import (
     as_ids,
     as_share,
     co_occurrence,
@@ -17,7 +17,7 @@ from longtail.augment.co_occurrence import (
     row_of,
     with_own,
 )
-from longtail.augment.random_walk import random_walk
+from longtail.augment.random_walk_graph import random_walk
 
 __all__ = ["GRAPHS", "gandalf"]
 
