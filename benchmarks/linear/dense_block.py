@@ -35,7 +35,7 @@ def rows_of(name: str, width: int, folder: str | None) -> tuple[Any, Any, Any, A
         rng = np.random.default_rng(0)
         directions = rng.standard_normal((X.shape[1], width)).astype(np.float32)
         vectors = [unit_rows(rows) @ directions for rows in (X, X_test)]
-    return lt.beside(X, vectors[0]), Y, lt.beside(X_test, vectors[1]), Y_test
+    return lt.features.beside(X, vectors[0]), Y, lt.features.beside(X_test, vectors[1]), Y_test
 
 
 def seconds(work: Any) -> tuple[float, Any]:

@@ -54,7 +54,7 @@ class Allocated:
 
 
 def write(folder: Path, like: str, scale: float) -> None:
-    data = lt.make_longtail(like=like, scale=scale, random_state=0)
+    data = lt.data.make_longtail(like=like, scale=scale, random_state=0)
     for name in PARTS:
         split, which = name.split("_")
         matrix = getattr(getattr(data, split), which)

@@ -13,10 +13,10 @@ __all__ = ["BlockRows"]
 class BlockRows:
     """The columns of ``sparse`` (n, d) CSR float32 and, after them, those of ``dense`` (n, e).
 
-    Made by ``longtail.beside``. Stands for the matrix (n, d + e), and is one to all that a ranker
-    does with rows: it has a ``shape``, and rows are taken with a slice, an array of row numbers or
-    a mask. Linear models train and search on the blocks; to everything else it is the CSR matrix
-    (``tocsr``).
+    Made by ``longtail.features.beside``. Stands for the matrix (n, d + e), and is one to all that a
+    ranker does with rows: it has a ``shape``, and rows are taken with a slice, an array of row
+    numbers or a mask. Linear models train and search on the blocks; to everything else it is the
+    CSR matrix (``tocsr``).
     """
 
     ndim = 2

@@ -40,10 +40,10 @@ def as_features(
     """Canonical features: CSR float32 for sparse input, dense float32 otherwise.
 
     Accepts any SciPy sparse matrix or array, NumPy arrays, nested lists of numbers, and data frames
-    (those with sparse columns become CSR). Rows of two blocks (``longtail.beside``) become CSR as
-    well, or stay what they are with ``blocks``. NaN, infinity (also what overflows float32), masked
-    entries, numbers that are complex, more or fewer than two dimensions, and a width other than
-    ``n_features`` are refused.
+    (those with sparse columns become CSR). Rows of two blocks (``longtail.features.beside``) become
+    CSR as well, or stay what they are with ``blocks``. NaN, infinity (also what overflows float32),
+    masked entries, numbers that are complex, more or fewer than two dimensions, and a width other
+    than ``n_features`` are refused.
 
     >>> as_features([[0.5, 0], [1, 2]])
     array([[0.5, 0. ],

@@ -60,7 +60,7 @@ class Estimator:
     """Parameters stored by ``__init__``; learned state in attributes whose names end in ``_``.
 
     ``__init__`` stores its arguments under their own names and does nothing else; ``fit`` checks
-    them. A subclass sets ``type_tag`` (its name in saved files, listed in ``longtail.models``) and
+    them. A subclass sets ``type_tag`` (its name in saved files, listed in ``longtail._models``) and
     extends ``_get_state`` and ``_set_state``.
     """
 
@@ -188,7 +188,9 @@ class Ranker(Estimator):
     """
 
     reads_texts: ClassVar[bool] = False
-    reads_blocks: ClassVar[bool] = False  # rows of ``longtail.beside`` as they are, not as CSR
+    reads_blocks: ClassVar[bool] = (
+        False  # rows of ``longtail.features.beside`` as they are, not as CSR
+    )
     n_features_in_: int
     n_labels_: int
     label_names_: Vocabulary | None = None
@@ -284,7 +286,7 @@ class Ranker(Estimator):
 
         Label lists may then hold names instead of ids. ``fit`` forgets them.
 
-        >>> from longtail import Popularity
+        >>> from longtail.baselines import Popularity
         >>> model = Popularity().fit([[1.0], [1.0]], [[0, 1], [1]]).name_labels(["cat", "dog"])
         >>> model.predict_topk([[1.0]], k=1, exclude=["dog"]).indices
         array([[0]], dtype=int32)

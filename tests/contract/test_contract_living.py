@@ -25,7 +25,7 @@ Make = Callable[..., Any]
 GROWING = Case(
     "Ensemble(linear)",
     lambda **p: lt.Ensemble(
-        models=[lt.OneVsAll(), lt.XRLinear(tree=lt.LabelTree(leaf=4, branching=2))], **p
+        models=[lt.OneVsAll(), lt.XRLinear(tree=lt.tree.LabelTree(leaf=4, branching=2))], **p
     ),
 )
 
@@ -161,11 +161,11 @@ def test_compact_or_a_clear_refusal(make: Make, problem: Problem, tmp_path: Path
     model = make().fit(problem.X, problem.Y)
     if not hasattr(model, "layers_"):
         with pytest.raises(TypeError, match="linear model"):
-            lt.compact(model)
+            lt.linear.compact(model)
         return
     before = model.predict_topk(problem.X)
     for precision in ("bf16", "int8"):
-        small = lt.compact(model, precision=precision, X=problem.X, Y=problem.Y)
+        small = lt.linear.compact(model, precision=precision, X=problem.X, Y=problem.Y)
         assert small.nbytes < model.nbytes
         np.testing.assert_allclose(small.predict_topk(problem.X).scores, before.scores, atol=0.1)
         loaded = saved_and_loaded(small, problem.X, tmp_path / precision)

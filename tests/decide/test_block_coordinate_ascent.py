@@ -19,7 +19,8 @@ from decide_cases import (
 )
 
 import longtail as lt
-from longtail import BlockCoordinateAscent, TopK, WeightedTopK
+from longtail import BlockCoordinateAscent, TopK
+from longtail.decide import WeightedTopK
 
 
 def test_worked_case() -> None:

@@ -8,8 +8,8 @@ import scipy.sparse as sp
 from decide_cases import CELLS, f1
 
 import longtail as lt
-from longtail import FrankWolfe, TopKRule, WeightedTopK
-from longtail.decide import madow_sample
+from longtail import FrankWolfe
+from longtail.decide import TopKRule, WeightedTopK, madow_sample
 from longtail.decide.line_search import best_step
 from longtail.decide.utilities import MACRO, Constants
 

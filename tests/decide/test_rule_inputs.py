@@ -10,15 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import longtail as lt
-from longtail import (
-    BlockCoordinateAscent,
-    FrankWolfe,
-    OnlineRule,
-    Threshold,
-    TopK,
-    TopKRule,
-    WeightedTopK,
-)
+from longtail import BlockCoordinateAscent, FrankWolfe, TopK
+from longtail.decide import OnlineRule, Threshold, TopKRule, WeightedTopK
 
 ETA = np.array([[0.9, 0.2, 0.4], [0.1, 0.8, 0.7], [0.5, 0.5, 0.5]])
 SHAPES = st.tuples(st.integers(1, 6), st.integers(1, 6))

@@ -15,7 +15,7 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 
 @pytest.fixture(scope="module")
 def data() -> Any:
-    return lt.make_longtail(n=400, d=80, L=60, random_state=0)
+    return lt.data.make_longtail(n=400, d=80, L=60, random_state=0)
 
 
 def small(**params: Any) -> lt.Network:

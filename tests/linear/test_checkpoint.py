@@ -23,8 +23,10 @@ from longtail.linear.parts import plan_parts
 from longtail.persist.siblings import sibling
 
 MAKERS = {
-    "XRLinear": lambda: lt.XRLinear(tree=lt.LabelTree(level_sizes=[3, 9])),
-    "XRLinear(man)": lambda: lt.XRLinear(tree=lt.LabelTree(level_sizes=[9]), negatives="tfn+man"),
+    "XRLinear": lambda: lt.XRLinear(tree=lt.tree.LabelTree(level_sizes=[3, 9])),
+    "XRLinear(man)": lambda: lt.XRLinear(
+        tree=lt.tree.LabelTree(level_sizes=[9]), negatives="tfn+man"
+    ),
     "OneVsAll": lt.OneVsAll,
 }
 
@@ -140,12 +142,12 @@ def test_what_a_killed_run_left_is_not_waited_for(tmp_path: Path) -> None:
 NURSERY = """
 import os, sys
 import longtail as lt
-data = lt.make_longtail(1200, 800, 1000, random_state=0)
+data = lt.data.make_longtail(1200, 800, 1000, random_state=0)
 for line in sys.stdin:  # a line: where the checkpoint is, and where the model goes
     checkpoint, folder = line.rstrip("\\n").split("\\t")
     child = os.fork()
     if child == 0:
-        model = lt.XRLinear(tree=lt.LabelTree(level_sizes=[12]), n_jobs=2)
+        model = lt.XRLinear(tree=lt.tree.LabelTree(level_sizes=[12]), n_jobs=2)
         model.fit(data.train.X, data.train.Y, checkpoint=checkpoint).save(folder, overwrite=True)
         os._exit(0)
     print(child, flush=True)

@@ -14,8 +14,8 @@ import longtail as lt
 
 MAKERS = {
     "OneVsAll": lt.OneVsAll,
-    "two levels": lambda: lt.XRLinear(tree=lt.LabelTree(level_sizes=[4])),
-    "three levels": lambda: lt.XRLinear(tree=lt.LabelTree(level_sizes=[2, 4])),
+    "two levels": lambda: lt.XRLinear(tree=lt.tree.LabelTree(level_sizes=[4])),
+    "three levels": lambda: lt.XRLinear(tree=lt.tree.LabelTree(level_sizes=[2, 4])),
 }
 
 

@@ -122,7 +122,7 @@ def test_more_weights_than_offsets_can_count_are_refused() -> None:
 
 
 def test_arrays_of_a_layer_cannot_be_written() -> None:
-    model = lt.XRLinear(tree=lt.LabelTree(level_sizes=[4])).fit(X, Y)
+    model = lt.XRLinear(tree=lt.tree.LabelTree(level_sizes=[4])).fit(X, Y)
     loaded = Layer.from_state(_state(model), "layer0")
     for layer in (*model.layers_, loaded):
         for name, array in layer.arrays.items():

@@ -131,7 +131,7 @@ def test_what_cannot_be_served_is_refused_at_the_start(
     monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)  # main sets its own
     broken = save_model(tmp_path / "broken")
     (broken / "manifest.json").write_text("{}")
-    lt.Popularity().fit([[1.0]], [[0]]).save(tmp_path / "bare")
+    lt.baselines.Popularity().fit([[1.0]], [[0]]).save(tmp_path / "bare")
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()

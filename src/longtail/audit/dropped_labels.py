@@ -119,7 +119,7 @@ def injection(
     n_repeats : draws of what is dropped
 
     >>> import longtail as lt
-    >>> data = lt.make_longtail(n=600, d=100, L=30, n_test=300, random_state=0)
+    >>> data = lt.data.make_longtail(n=600, d=100, L=30, n_test=300, random_state=0)
     >>> p = np.linspace(0.9, 0.2, 30)
     >>> done = injection(lt.OneVsAll(), data.train.X, data.train.Y, data.test.X, data.test.Y, p,
     ...                  {"weaker": {"C": 0.1}})

@@ -26,8 +26,8 @@ def cross_fit(
     copy. Refuses fewer than two folds, or more than rows.
 
     >>> import longtail as lt
-    >>> data = lt.make_longtail(n=200, d=50, L=20, random_state=0).train
-    >>> cross_fit(lt.NearestNeighbors(), data.X, data.Y, k=3, folds=4).indices.shape
+    >>> data = lt.data.make_longtail(n=200, d=50, L=20, random_state=0).train
+    >>> cross_fit(lt.baselines.NearestNeighbors(), data.X, data.Y, k=3, folds=4).indices.shape
     (200, 3)
     """
     n, n_labels, folds = X.shape[0], Y.shape[1], as_k(folds, "folds")

@@ -61,7 +61,7 @@ class ProbabilityRanker(Ranker):
             ``sample_weight`` and ``extra_rows`` are cut to the rows of each copy
 
         >>> import longtail as lt
-        >>> data = lt.make_longtail(n=600, d=100, L=30, n_test=300, random_state=0)
+        >>> data = lt.data.make_longtail(n=600, d=100, L=30, n_test=300, random_state=0)
         >>> model = lt.OneVsAll().fit(data.train.X, data.train.Y)
         >>> model = model.calibrate(data.train.X, data.train.Y, folds=3)
         >>> proba = model.predict_proba_topk(data.test.X, k=3).scores

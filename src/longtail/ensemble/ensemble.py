@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from longtail import persist
+from longtail._models import from_state
 from longtail._validation import as_k, as_seed
 from longtail.base import Ranker
 from longtail.calibrate.ranker import ProbabilityRanker
@@ -22,7 +23,6 @@ from longtail.data.vocabulary import Vocabulary
 from longtail.ensemble.fusion import RULES, combine
 from longtail.exceptions import ModelFormatError
 from longtail.features.tokenizer import as_texts
-from longtail.models import from_state
 from longtail.text import XRTransformer
 
 __all__ = ["Ensemble"]
@@ -44,7 +44,7 @@ class Ensemble(ProbabilityRanker):
     After ``fit``: ``members_``.
 
     >>> import longtail as lt
-    >>> pair = lt.Ensemble(models=[lt.Popularity(), lt.NearestNeighbors()])
+    >>> pair = lt.Ensemble(models=[lt.baselines.Popularity(), lt.baselines.NearestNeighbors()])
     >>> pair.fit([[1.0, 0.0], [0.0, 1.0]], [[0], [1]]).predict_topk([[0.9, 0.0]], k=1).indices
     array([[0]], dtype=int32)
     """

@@ -38,8 +38,8 @@ def save_matrix(path: str | os.PathLike[str], X: Any, *, overwrite: bool = False
     >>> import tempfile, longtail as lt
     >>> folder = tempfile.mkdtemp() + "/rows"
     >>> blocks = (np.eye(3, dtype=np.float32) * (i + 1) for i in range(2))
-    >>> lt.save_matrix(folder, blocks)
-    >>> lt.load_matrix(folder).toarray()[3:]
+    >>> lt.features.save_matrix(folder, blocks)
+    >>> lt.features.load_matrix(folder).toarray()[3:]
     array([[2., 0., 0.],
            [0., 2., 0.],
            [0., 0., 2.]], dtype=float32)

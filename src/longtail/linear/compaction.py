@@ -48,9 +48,9 @@ def compact(
     A target that not even the biases fit is refused.
 
     >>> import longtail as lt
-    >>> data = lt.make_longtail(n=600, d=100, L=30, n_test=300, random_state=0)
+    >>> data = lt.data.make_longtail(n=600, d=100, L=30, n_test=300, random_state=0)
     >>> model = lt.OneVsAll().fit(data.train.X, data.train.Y)
-    >>> small = lt.compact(model, X=data.test.X, Y=data.test.Y)
+    >>> small = lt.linear.compact(model, X=data.test.X, Y=data.test.Y)
     >>> small.nbytes < 0.6 * model.nbytes
     True
     """

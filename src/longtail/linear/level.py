@@ -14,7 +14,7 @@ from longtail._blocks import BlockRows
 from longtail._native import core, csr_args
 from longtail.features.mapped_rows import is_mapped, scratch_array
 from longtail.linear.layer import Layer
-from longtail.solvers import SolverOptions
+from longtail.linear.solver_options import SolverOptions
 
 __all__ = [
     "LevelProblem",

@@ -45,16 +45,14 @@ __all__ = [
 
 CORRECTIONS = ("surrogate", "surrogate+balance", "balance+surrogate", "unbiased", "normalized")
 _BALANCE = {"surrogate": None, "surrogate+balance": "after", "balance+surrogate": "before"}
-_MODELS: dict[str, type[propensity.Propensity]] = {
-    model.type_tag: model
-    for model in (
-        propensity.DirectPropensity,
-        propensity.FixedPropensity,
-        propensity.JainPropensity,
-        propensity.JointPropensity,
-        propensity.RichardsPropensity,
-    )
-}
+_KINDS: tuple[type[propensity.Propensity], ...] = (
+    propensity.DirectPropensity,
+    propensity.FixedPropensity,
+    propensity.JainPropensity,
+    propensity.JointPropensity,
+    propensity.RichardsPropensity,
+)
+_MODELS = {kind.type_tag: kind for kind in _KINDS}
 
 
 @dataclass(frozen=True)

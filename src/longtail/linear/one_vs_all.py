@@ -44,8 +44,8 @@ class OneVsAll(LinearRanker):
     l1 : weight of the absolute values, which are rounded off below ``smoothing``; so is the
         Huber hinge
     solver : "dual" (coordinate descent), "newton", or "auto": the dual where it can, being faster
-    tolerance, max_iter : when to stop (``longtail.solvers.SolverOptions``); the weights move little
-        below the default tolerance
+    tolerance, max_iter : when to stop (``longtail.linear.solver_options``); the weights
+        move little below the default tolerance
     bias : value of the constant feature, 0 for none; its weight is regularised like the others
         unless ``regularize_bias`` is False
     threshold : weights smaller than this are dropped; or give ``prune_budget``, by how much of

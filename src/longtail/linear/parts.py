@@ -21,7 +21,7 @@ from longtail._progress import Progress
 from longtail.linear.checkpoint import Checkpoint
 from longtail.linear.layer import Layer
 from longtail.linear.level import LevelProblem, row_entries, train_level
-from longtail.solvers import SolverOptions
+from longtail.linear.solver_options import SolverOptions
 
 __all__ = ["Part", "plan_parts", "train_in_parts", "train_together"]
 

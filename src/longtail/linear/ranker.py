@@ -38,7 +38,7 @@ from longtail.linear.missing_labels import (
 )
 from longtail.linear.post_processing import post_processors
 from longtail.linear.searching import n_dense, search
-from longtail.solvers import SolverOptions
+from longtail.linear.solver_options import SolverOptions
 
 __all__ = ["LinearRanker", "beam_widths"]
 

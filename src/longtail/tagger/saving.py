@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from longtail import persist
+from longtail._models import from_state, is_known
 from longtail.data import Vocabulary
 from longtail.data.row_filter import RowFilter
 from longtail.exceptions import ModelFormatError
-from longtail.models import from_state, is_known
 
 if TYPE_CHECKING:
     from longtail.tagger.tagger import Tagger

@@ -28,7 +28,7 @@ from longtail.deep.training.trainer import Trainer, own_randomness, require_devi
 from longtail.features.block_rows import beside
 from longtail.linear import XRLinear
 from longtail.linear.level import train_level
-from longtail.solvers import SolverOptions
+from longtail.linear.solver_options import SolverOptions
 from longtail.text.all_texts import AllTexts
 from longtail.text.encoder_state import EncoderState
 from longtail.text.levels import Level, NodeLists

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from longtail.linear.level import LevelProblem, all_rows, train_level
-from longtail.solvers import SolverOptions
+from longtail.linear.solver_options import SolverOptions
 
 
 def solve(

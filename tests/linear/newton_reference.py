@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from longtail._native import core, csr_args
 from longtail.linear.layer import Layer
-from longtail.solvers import LOSSES, STARTS
+from longtail.linear.solver_options import LOSSES, STARTS
 
 
 @dataclass
