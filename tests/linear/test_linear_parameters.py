@@ -88,10 +88,16 @@ def test_beam_of_a_call_is_checked() -> None:
         model.predict_topk(X, beam=0)
 
 
-def test_every_seed_can_be_used() -> None:
+def test_every_seed_can_be_used(tmp_path: Any) -> None:
     X, Y = make_rows(n_labels=40)
-    for seed in (2**64 - 1, 2**63, np.uint64(2**64 - 1)):
-        BOTH[1](random_state=seed).fit(X, Y)
+    seeds = (0, 1, 2**63, 2**64 - 1)
+    models = [BOTH[1](random_state=seed).fit(X, Y) for seed in seeds]
+    trees = {tuple(model.tree_.label_of_leaf_) for model in models}
+    assert len(trees) == len(seeds), "another seed, another tree"
+    again = BOTH[1](random_state=np.uint64(2**64 - 1)).fit(X, Y)
+    assert again.predict_topk(X) == models[-1].predict_topk(X)
+    models[-1].save(tmp_path / "m")
+    assert lt.load(tmp_path / "m").random_state == 2**64 - 1
 
 
 def test_parameters_survive_saving(tmp_path: Any) -> None:

@@ -99,7 +99,7 @@ def split_node(model: Any, X: sp.csr_matrix, Y: sp.csr_matrix, node: int) -> Non
     *_, inner, last = model.layers_
     low, high = (int(at) for at in last.child_ptr[node : node + 2])
     labels = model.label_of_leaf_[low:high]
-    seed = as_seed(model.random_state) & (2**63 - 1)
+    seed = as_seed(model.random_state)
     order = cluster_order(
         pifa(X, Y[:, labels].tocsr(), max_features_per_label=256, n_jobs=model.n_jobs),
         balanced_shape([2, high - low]),

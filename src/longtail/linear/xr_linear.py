@@ -269,7 +269,7 @@ class XRLinear(LinearRanker):
             tree = _copy(self.tree)
             if self.memory_limit is not None and tree.max_features_per_label is None:
                 tree.set_params(max_features_per_label=memory.features_per_label)
-        tree.set_params(random_state=seed & (2**63 - 1), n_jobs=self.n_jobs)
+        tree.set_params(random_state=seed, n_jobs=self.n_jobs)
         tree.fit(X, Y, label_features=label_features)
         if checkpoint is not None:
             checkpoint.save("tree", tree._get_state())
