@@ -231,10 +231,10 @@ class Ranker(Estimator):
     def predict_topk(self, X: Any, k: int = 5, *, include: Any = None, exclude: Any = None) -> TopK:
         """The k best labels of each row, best first; equal scores go to the smaller label id.
 
-        ``include`` and ``exclude`` are allow and deny lists of label ids (or names, see
-        ``name_labels``): one list for all rows, or a sequence of lists, one per row, in which None
-        stands for no list; a mask (L,) or a sparse matrix (n, L) will do too. If k labels are
-        allowed, k come back.
+        ``include`` lists the label ids to choose from, ``exclude`` those to leave out (or names,
+        see ``name_labels``): one list for all rows, or a sequence of lists, one per row, in which
+        None stands for no list; a mask (L,) or a sparse matrix (n, L) will do too. If k labels are
+        left, k come back.
 
         A row with fewer than k answers, as when k is above the number of labels, is padded with -1;
         a k above both that number and 1,000 is refused.

@@ -153,7 +153,7 @@ def _questions(model: Any) -> Iterator[Callable[[], Any]]:
         yield lambda: model.get_feature_names_out()
     if hasattr(model, "select"):
         yield lambda: model.select(ETA)
-        yield lambda: model.select(ETA, allow=[1, 2, 3])
+        yield lambda: model.select(ETA, include=[1, 2, 3])
     if hasattr(model, "encode"):
         yield lambda: model.encode(Y)
         yield lambda: model.decode(np.ones((3, np.shape(model.encode(Y))[1]), np.float32), 3)

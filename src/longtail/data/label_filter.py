@@ -1,4 +1,4 @@
-"""``LabelFilter``: allow and deny lists in the one form that rankers read."""
+"""``LabelFilter``: labels to include or exclude, in the one form that rankers read."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ class DecisionRule(Estimator, ABC):
     type_tag: ClassVar[str] = "decision-rule"
 
     @abstractmethod
-    def select(self, eta: Any, *, allow: Any = None, deny: Any = None) -> TopK:
+    def select(self, eta: Any, *, include: Any = None, exclude: Any = None) -> TopK:
         """The labels chosen for every row."""
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -347,7 +347,7 @@ class XRLinear(LinearRanker):
         """The k best labels of each row, best first; equal scores go to the smaller label id.
 
         ``beam`` overrides the model's for this call; None searches every node, exactly.
-        ``include`` and ``exclude`` are allow and deny lists, as for every ranker. They act inside
+        ``include`` and ``exclude`` choose labels, as for every ranker. They act inside
         the search: nodes with no allowed label below them are not kept, and the beam widens where
         it must, so that k labels come back if k are allowed.
         """

@@ -107,9 +107,7 @@ class Answering(Estimator):
         top = candidates
         if self.rule_ is not None:
             # Some rules fill up with labels that are no candidates, so they are told too.
-            lists = {"allow": filters.get("include"), "deny": filters.get("exclude")}
-            given = {name: ids for name, ids in lists.items() if ids is not None}
-            top = scored(self.rule_.select(candidates, **given), candidates)
+            top = scored(self.rule_.select(candidates, **filters), candidates)
         if tail:
             top = lean(top, self._inverse(), tail, k)
         return padded(top.head(k), min(k, len(self.vocabulary_)))
