@@ -93,10 +93,16 @@ MODELS: dict[str, Callable[[Path], None]] = {
     "ridge": lambda path: coded.Ridge().fit(X, Y.toarray()).save(path),
     "label-tree": lambda path: lt.tree.LabelTree(leaf=3).fit(X, Y).save(path),
     "jain-propensity": lambda path: lt.JainPropensity().fit(Y).save(path),
-    "richards-propensity": lambda path: lt.propensity.RichardsPropensity().fit(Y, P).save(path),
-    "direct-propensity": lambda path: lt.propensity.DirectPropensity().fit(Y, Y).save(path),
-    "joint-propensity": lambda path: lt.propensity.JointPropensity(max_iter=2).fit(X, Y).save(path),
-    "fixed-propensity": lambda path: FixedPropensity().fit(P).save(path),
+    "richards-propensity": lambda path: (
+        lt.propensity.RichardsPropensity().fit(Y, propensity=P).save(path)
+    ),
+    "direct-propensity": lambda path: (
+        lt.propensity.DirectPropensity().fit(Y, Y_queried=Y).save(path)
+    ),
+    "joint-propensity": lambda path: (
+        lt.propensity.JointPropensity(max_iter=2).fit(Y, X=X).save(path)
+    ),
+    "fixed-propensity": lambda path: FixedPropensity().fit(propensity=P).save(path),
     "top-k-rule": lambda path: lt.decide.TopKRule(3).save(path),
     "weighted-top-k": lambda path: _asked(lt.decide.WeightedTopK("psp", k=3, propensity=P)).save(
         path

@@ -164,7 +164,7 @@ def test_rare_labels_rise_in_trees() -> None:
 def test_saving(make: Any, missing: Any, tmp_path: Any) -> None:
     X, Y = make_rows()
     if isinstance(missing, str):
-        fitted = lt.propensity.FixedPropensity(source="survey").fit(P)
+        fitted = lt.propensity.FixedPropensity(source="survey").fit(propensity=P)
         own = {"inverse_": 1 / P, "propensity_": P}
         missing = fitted if missing == "fitted" else type("Own", (), {missing: own[missing]})()
     model = make(missing_labels=missing).fit(X, Y)
