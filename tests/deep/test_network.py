@@ -168,15 +168,26 @@ def test_a_training_that_was_interrupted_goes_on(data: Any, tmp_path: Path, keep
         if epoch == 3:
             raise Interrupted
 
-    model = small(epochs=5, keep=keep, checkpoint=path)
+    model = small(epochs=5, keep=keep)
     with pytest.raises(Interrupted):
-        model.fit(X, Y, after_epoch=interrupt)
-    model.fit(X, Y)
+        model.fit(X, Y, checkpoint=path, after_epoch=interrupt)
+    model.fit(X, Y, checkpoint=path)
     np.testing.assert_array_equal(model.output_weights_, expected.output_weights_)
     np.testing.assert_array_equal(model.input_weights_, expected.input_weights_)
     assert len(model.history_) == len(expected.history_)
     with pytest.raises(lt.exceptions.ModelFormatError, match="other data or parameters"):
-        small(epochs=5, keep=keep, checkpoint=path, hidden=16).fit(X, Y)
+        small(epochs=5, keep=keep, hidden=16).fit(X, Y, checkpoint=path)
+
+
+def test_the_old_place_of_the_checkpoint_warns(data: Any, tmp_path: Path) -> None:
+    X, Y = data.train.X, data.train.Y
+    old = small(epochs=2, checkpoint=str(tmp_path / "c"))
+    with pytest.warns(DeprecationWarning, match=r"fit\(…, checkpoint=…\) now") as said:
+        old.fit(X, Y)
+    assert said[0].filename == __file__ and (tmp_path / "c").is_dir()
+    with pytest.warns(DeprecationWarning, match="the old place goes in 0.2"):
+        old.fit_targets(X, Y.toarray(), checkpoint=tmp_path / "d")
+    assert (tmp_path / "d").is_dir()
 
 
 def test_fine_tuning_continues(data: Any) -> None:

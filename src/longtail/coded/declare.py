@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from longtail.coded.estimators import (
     rows_for,
     sizes,
 )
+from longtail.coded.repetitions import checkpoint_of
 from longtail.codes import NeighborCode, SVDCode
 from longtail.codes.svd_code import unit
 from longtail.data.label_filter import LabelFilter
@@ -150,7 +152,15 @@ class DECLARE(ProbabilityRanker):
             estimator = Network(**PUBLISHED_NETWORK)
         return cls(estimator=estimator, **{**PUBLISHED, **params})
 
-    def _fit(self, X: Any, Y: Any) -> None:
+    def fit(self, X: Any, Y: Any, *, checkpoint: str | os.PathLike[str] | None = None) -> Any:
+        """Learn from features ``X`` (n, d) and labels ``Y`` (n, L).
+
+        ``checkpoint``: a folder for what the estimator keeps while it is trained, if it is a
+        network.
+        """
+        return self._learn(X, Y, checkpoint=checkpoint)
+
+    def _fit(self, X: Any, Y: Any, *, checkpoint: str | os.PathLike[str] | None = None) -> None:
         if self.compression not in COMPRESSIONS:
             raise ValueError(
                 f"compression must be one of {', '.join(COMPRESSIONS)}, got {self.compression!r}"
@@ -167,7 +177,8 @@ class DECLARE(ProbabilityRanker):
         wanted = regression_targets(code.codes_, self.targets)
         if isinstance(regressor, NETWORKS):
             regressor.set_params(random_state=seed)
-            regressor.fit_targets(X, wanted)
+            how = checkpoint_of(regressor.fit_targets, checkpoint)
+            regressor.fit_targets(X, wanted, **how)
         else:
             regressor.fit(X, wanted)
         self.code_, self.estimator_ = code, regressor

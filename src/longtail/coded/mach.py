@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from typing import Any
 
@@ -109,17 +110,31 @@ class MACH(GrowingBuckets, ProbabilityRanker):
         self.n_jobs = n_jobs
 
     def fit(
-        self, X: Any, Y: Any, *, repetitions: Iterable[int] | None = None, code: Any = None
+        self,
+        X: Any,
+        Y: Any,
+        *,
+        repetitions: Iterable[int] | None = None,
+        code: Any = None,
+        checkpoint: str | os.PathLike[str] | None = None,
     ) -> Any:
         """Learns from features ``X`` (n, d) and labels ``Y`` (n, L).
 
         ``repetitions``: the numbers of those to train; None for all. A model with some of them
         answers with what it has. ``code``: a fitted ``HashCode`` to use, such as an injective one.
+        ``checkpoint``: a folder, in which every repetition has one of its own for what its
+        classifier keeps while it is trained.
         """
-        return self._learn(X, Y, repetitions=repetitions, code=code)
+        return self._learn(X, Y, repetitions=repetitions, code=code, checkpoint=checkpoint)
 
     def _fit(
-        self, X: Any, Y: Any, *, repetitions: Iterable[int] | None = None, code: Any = None
+        self,
+        X: Any,
+        Y: Any,
+        *,
+        repetitions: Iterable[int] | None = None,
+        code: Any = None,
+        checkpoint: str | os.PathLike[str] | None = None,
     ) -> None:
         from joblib import Parallel, delayed
 
@@ -145,6 +160,7 @@ class MACH(GrowingBuckets, ProbabilityRanker):
                 code.encode_repetition(Y, r),
                 int(own_seeds[r]),
                 self.n_jobs,
+                None if checkpoint is None else os.path.join(checkpoint, f"repetition{r}"),
             )
             for r in wanted
         )

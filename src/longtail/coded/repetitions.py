@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from inspect import signature
 from numbers import Integral
 from typing import Any
 
@@ -12,7 +13,7 @@ import scipy.sparse as sp
 
 from longtail._native import core
 
-__all__ = ["fit_repetition", "for_repetition", "hashed", "numbers", "seeds"]
+__all__ = ["checkpoint_of", "fit_repetition", "for_repetition", "hashed", "numbers", "seeds"]
 
 
 def numbers(repetitions: Iterable[int] | None, count: int) -> list[int]:
@@ -41,9 +42,18 @@ def for_repetition(prototype: Any, repetition: int) -> Any:
     return classifier
 
 
-def fit_repetition(classifier: Any, X: Any, targets: Any, seed: int, n_jobs: int | None) -> Any:
+def fit_repetition(
+    classifier: Any, X: Any, targets: Any, seed: int, n_jobs: int | None, folder: str | None
+) -> Any:
+    """Fit the classifier of one repetition, which keeps a checkpoint in ``folder`` if it can."""
     classifier.set_params(random_state=seed, n_jobs=n_jobs)
-    return classifier.fit(X, targets)
+    return classifier.fit(X, targets, **checkpoint_of(classifier.fit, folder))
+
+
+def checkpoint_of(fit: Any, folder: str | os.PathLike[str] | None) -> dict[str, Any]:
+    """Return the option ``checkpoint`` for a method that takes it and a folder that is given."""
+    takes = folder is not None and "checkpoint" in signature(fit).parameters
+    return {"checkpoint": folder} if takes else {}
 
 
 def hashed(X: Any, width: int | None, seed: int, threads: int) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -70,8 +72,7 @@ class Network(ProbabilityRanker):
         "float8" keeps weights of so many bits and no copy of them, trained by SGD; ``fan_in`` keeps
         so many weights per label. ``preset`` ("renee", "elmo-bf16", "elmo-fp8", "dst") and
         ``output_options`` set more: ``longtail.deep.output_plan.OutputPlan`` has the names
-    checkpoint : a directory; training saves itself there after every epoch, and goes on from there
-        when it is started again with the same data and parameters
+    checkpoint : the old place of an argument of ``fit``, until 0.2
     normalize : scale rows to unit length
     random_state, n_jobs : on a CPU the same seed gives the same bits for any number of threads
 
@@ -150,27 +151,67 @@ class Network(ProbabilityRanker):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, Y: Any, *, after_epoch: Hook | None = None, n_label_rows: int = 0) -> Any:
+    def fit(
+        self,
+        X: Any,
+        Y: Any,
+        *,
+        checkpoint: str | os.PathLike[str] | None = None,
+        after_epoch: Hook | None = None,
+        n_label_rows: int = 0,
+    ) -> Any:
         """Learn from features ``X`` (n, d) and labels ``Y`` (n, L).
 
-        ``after_epoch(epoch, seconds, network)`` is called with the network as it is after every
-        epoch, for curves; the time it takes is not counted. ``n_label_rows``: so many of the last
-        rows were made of label texts (``longtail.augment``); they are neither validated on nor
-        counted in propensities.
+        ``checkpoint``: a directory; training saves itself there after every epoch, and goes on from
+        there when it is started again with the same data and parameters. ``after_epoch(epoch,
+        seconds, network)`` is called with the network as it is after every epoch, for curves; the
+        time it takes is not counted. ``n_label_rows``: so many of the last rows were made of label
+        texts (``longtail.augment``); they are neither validated on nor counted in propensities.
         """
-        return self._learn(X, Y, after_epoch=after_epoch, n_label_rows=n_label_rows)
+        return self._learn(
+            X,
+            Y,
+            checkpoint=self._folder(checkpoint),
+            after_epoch=after_epoch,
+            n_label_rows=n_label_rows,
+        )
+
+    def _folder(self, checkpoint: str | os.PathLike[str] | None) -> str | os.PathLike[str] | None:
+        if self.checkpoint is None:
+            return checkpoint
+        warnings.warn(
+            "Network(checkpoint=…) is fit(…, checkpoint=…) now; the old place goes in 0.2",
+            DeprecationWarning,
+            stacklevel=3,
+        )
+        return self.checkpoint if checkpoint is None else checkpoint
 
     def _fit(
-        self, X: Any, Y: Any, *, after_epoch: Hook | None = None, n_label_rows: int = 0
+        self,
+        X: Any,
+        Y: Any,
+        *,
+        checkpoint: str | os.PathLike[str] | None = None,
+        after_epoch: Hook | None = None,
+        n_label_rows: int = 0,
     ) -> None:
         loss = self.loss
         if loss not in LOSSES:
             raise ValueError(f"loss must be one of {', '.join(LOSSES)}, got {loss!r}")
         if loss == "auto":
             loss = "softmax" if one_label_each(Y) else "sigmoid"
-        self._train(X, Y, loss, after_epoch=after_epoch, n_label_rows=n_label_rows)
+        self._train(
+            X, Y, loss, checkpoint=checkpoint, after_epoch=after_epoch, n_label_rows=n_label_rows
+        )
 
-    def fit_targets(self, X: Any, T: Any, *, after_epoch: Hook | None = None) -> Network:
+    def fit_targets(
+        self,
+        X: Any,
+        T: Any,
+        *,
+        checkpoint: str | os.PathLike[str] | None = None,
+        after_epoch: Hook | None = None,
+    ) -> Network:
         """Learn targets ``T`` (n, c); ``decision_function`` predicts them.
 
         The loss of a row is ``1/2 |z - t|^2`` ("auto" and "squared") or ``|z - t|`` ("length"):
@@ -189,7 +230,7 @@ class Network(ProbabilityRanker):
         if not np.isfinite(T).all():
             raise ValueError("targets must be finite")
         loss = "squared" if self.loss == "auto" else self.loss
-        self._train(X, T, loss, after_epoch=after_epoch)
+        self._train(X, T, loss, checkpoint=self._folder(checkpoint), after_epoch=after_epoch)
         self._forget()
         self.n_features_in_, self.n_labels_ = int(X.shape[1]), int(T.shape[1])
         return self
@@ -240,6 +281,7 @@ class Network(ProbabilityRanker):
         targets: Any,
         loss: str,
         *,
+        checkpoint: str | os.PathLike[str] | None = None,
         after_epoch: Hook | None = None,
         n_label_rows: int = 0,
         start: tuple[np.ndarray, np.ndarray, OutputArrays] | None = None,
@@ -262,10 +304,15 @@ class Network(ProbabilityRanker):
                 "hidden and auxiliary are for TextNetwork: a Network has its own hidden layer"
             )
         n = n_instances(X.shape[0], n_label_rows)
-        plan = Plan.of(self, seed=as_seed(self.random_state), n_label_rows=n_label_rows)
+        plan = Plan.of(
+            self,
+            seed=as_seed(self.random_state),
+            checkpoint=checkpoint,
+            n_label_rows=n_label_rows,
+        )
         if start is not None:
             rate = plan.learning_rate / 10
-            plan = replace(plan, epochs=epochs, validation=0.0, checkpoint=None, learning_rate=rate)
+            plan = replace(plan, epochs=epochs, validation=0.0, learning_rate=rate)
             outputs = outputs.gentler()
         propensity = None
         if self.missing_labels is not None:

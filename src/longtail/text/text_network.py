@@ -218,7 +218,9 @@ class TextNetwork(TextRanker):
             loss = "softmax" if one_label_each(Y) else "sigmoid"
         self._train(X, Y, loss, checkpoint=checkpoint, n_label_rows=n_label_rows)
 
-    def fit_targets(self, X: Any, T: Any) -> TextNetwork:
+    def fit_targets(
+        self, X: Any, T: Any, *, checkpoint: str | os.PathLike[str] | None = None
+    ) -> TextNetwork:
         """Learn targets ``T`` (n, c); ``decision_function`` predicts them. As in ``Network``."""
         if self.loss not in ERRORS:
             raise ValueError(
@@ -228,7 +230,8 @@ class TextNetwork(TextRanker):
         T = np.ascontiguousarray(T, dtype=np.float32)
         if T.ndim != 2 or len(T) != len(tokens) or not T.size or not np.isfinite(T).all():
             raise ValueError(f"targets must be finite and of the shape ({len(tokens)}, c)")
-        self._train(tokens, T, "squared" if self.loss == "auto" else self.loss)
+        loss = "squared" if self.loss == "auto" else self.loss
+        self._train(tokens, T, loss, checkpoint=checkpoint)
         self._forget()
         self._set_sizes(tokens, T)
         return self
