@@ -154,3 +154,10 @@ def test_a_fixed_vector_has_to_fit_the_labels() -> None:
         FixedPropensity().fit(Y, propensity=[0.5] * 2)
     with pytest.raises(TypeError, match="give propensity="):
         FixedPropensity().fit()
+
+
+def test_inverse_propensities_are_at_least_1() -> None:
+    assert FixedPropensity.from_inverse([1.0, 4.0]).propensity_.tolist() == [1.0, 0.25]
+    for wrong in ([0.99, 4.0], [np.inf, 1.0], [np.nan], [[1.0]]):
+        with pytest.raises(ValueError, match="of at least 1 per label"):
+            FixedPropensity.from_inverse(wrong)
