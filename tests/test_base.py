@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import longtail as lt
-from longtail.base import Estimator, NotFittedError
+from longtail.base import Estimator, NotFittedError, unfitted
 
 
 class Inner(Estimator):
@@ -135,3 +135,13 @@ except NotFittedError as error:
     assert type(error) is NotFittedError
 """
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_an_unfitted_copy_has_the_parameters_and_nothing_learned() -> None:
+    tree = lt.tree.LabelTree(leaf=3)
+    model = lt.XRLinear(tree=tree, C=2.0).fit(np.eye(4), [[0], [1], [2], [3]])
+    copy = unfitted(model, beam=7)
+    assert copy.get_params() == {**model.get_params(), "beam": 7} and copy.tree is tree
+    assert model.beam != 7 and not copy.__sklearn_is_fitted__()
+    with pytest.raises(TypeError, match="has no parameter 'bean'"):
+        unfitted(model, bean=7)

@@ -23,9 +23,10 @@ from longtail.data.topk import TopK
 from longtail.data.vocabulary import Vocabulary
 from longtail.exceptions import ModelFormatError
 
-__all__ = ["Estimator", "NotFittedError", "Ranker"]
+__all__ = ["Estimator", "NotFittedError", "Ranker", "unfitted"]
 
 Self = TypeVar("Self", bound="Estimator")
+SomeEstimator = TypeVar("SomeEstimator")
 SomeRanker = TypeVar("SomeRanker", bound="Ranker")
 
 
@@ -54,6 +55,20 @@ def _not_fitted_type() -> Any:
 
     members = {"__reduce__": reduce, "__module__": __name__, "__doc__": NotFittedError.__doc__}
     return type("NotFittedError", (NotFittedError, Theirs), members)
+
+
+def unfitted(estimator: SomeEstimator, **changes: Any) -> SomeEstimator:
+    """Return a copy of an estimator that has learned nothing, with some parameters changed.
+
+    Parameters
+    ----------
+    estimator : object with ``get_params``
+        One of this library, or anybody's; it stays as it is. Nested estimators are shared.
+    **changes : object
+        Parameters of the copy in place of those of ``estimator``.
+    """
+    params: dict[str, Any] = estimator.get_params(deep=False)  # type: ignore[attr-defined]
+    return type(estimator)(**{**params, **changes})
 
 
 class Estimator:

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from longtail import metrics
 from longtail._validation import as_features, as_k, as_labels, as_seed, check_same_rows
+from longtail.base import unfitted
 from longtail.metrics.propensity_scored import inverse_propensities
 from longtail.report.measure import as_ks
 from longtail.report.table import align, per_cent, printable
@@ -157,7 +158,7 @@ def _trained(
     model: Any, way: Any, X: Any, Y: Any, X_test: Any, Y_test: Any, ks: tuple[int, ...]
 ) -> dict[str, float]:
     base, changes = (way, {}) if hasattr(way, "get_params") else (model, dict(way))
-    copy = type(base)(**{**base.get_params(deep=False), **changes})
+    copy = unfitted(base, **changes)
     top = copy.fit(X, Y).predict_topk(X_test, min(max(ks), Y.shape[1]))
     matches, k = metrics.match(Y_test, top, max(ks)), max(ks)
     out = {f"P@{each}": metrics.precision_at_k(None, matches, k=each) for each in ks}

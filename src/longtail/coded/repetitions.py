@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail._native import core
+from longtail.base import unfitted
 
 __all__ = ["checkpoint_of", "fit_repetition", "for_repetition", "hashed", "numbers", "seeds"]
 
@@ -35,7 +36,7 @@ def seeds(seed: int, purpose: int, count: int) -> np.ndarray:
 
 def for_repetition(prototype: Any, repetition: int) -> Any:
     """An unfitted copy; its checkpoint, if any, in a folder of its own inside the one named."""
-    classifier = type(prototype)(**prototype.get_params(deep=False))
+    classifier = unfitted(prototype)
     folder = classifier.get_params(deep=False).get("checkpoint")
     if folder is not None:
         classifier.set_params(checkpoint=os.path.join(folder, f"repetition{repetition}"))

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from longtail import persist
 from longtail._native import core, n_threads
 from longtail._validation import as_k, as_labels, as_seed
-from longtail.base import Estimator
+from longtail.base import Estimator, unfitted
 from longtail.data.topk import TopK
 from longtail.exceptions import ModelFormatError
 
@@ -273,7 +273,7 @@ class HashCode(Estimator):
                     f"got {more.shape}"
                 )
             more = _as_buckets(more, B)
-        out = HashCode(**self.get_params(deep=False))
+        out = unfitted(self)
         out._set(np.concatenate([self.table_, more]), self.seeds_, B)
         return out
 
@@ -282,7 +282,7 @@ class HashCode(Estimator):
         exactly.
         """
         self._check_fitted()
-        out = HashCode(**{**self.get_params(deep=False), "candidates": None})
+        out = unfitted(self, candidates=None)
         whole = len(labels) == self.n_labels_
         table = self.table_ if whole else np.ascontiguousarray(self.table_[labels])
         out._set(table, self.seeds_, self.n_buckets_)

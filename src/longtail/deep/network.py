@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from longtail import persist
 from longtail._native import n_threads
 from longtail._validation import as_features, as_k, as_labels, as_seed, n_instances
+from longtail.base import unfitted
 from longtail.calibrate.ranker import ProbabilityRanker
 from longtail.codes.products import times_dense
 from longtail.data.label_filter import LabelFilter
@@ -269,7 +270,7 @@ class Network(ProbabilityRanker):
             raise TypeError("a network that was fitted to targets cannot be tuned on labels")
         X = as_features(X, n_features=self.n_features_in_)
         Y = as_labels(Y, n_rows=X.shape[0], n_labels=self.n_labels_)
-        out = Network(**self.get_params(deep=False))
+        out = unfitted(self)
         start = (self.input_weights_, self.input_bias_, self._output_arrays())
         out._train(X, Y, self.loss_, start=start, epochs=as_k(epochs, "epochs"))
         out.n_features_in_, out.n_labels_ = self.n_features_in_, self.n_labels_
@@ -324,7 +325,7 @@ class Network(ProbabilityRanker):
         if after_epoch is not None:
 
             def look(epoch: int, seconds: float, arrays: tuple[Any, ...]) -> None:
-                now = Network(**self.get_params(deep=False))
+                now = unfitted(self)
                 now._take_trained(arrays, [], epoch, loss)
                 now.n_features_in_, now.n_labels_ = X.shape[1], targets.shape[1]
                 after_epoch(epoch, seconds, now)

@@ -12,7 +12,7 @@ from typing import Any
 from longtail import persist
 from longtail._models import from_state
 from longtail._validation import as_k, as_seed
-from longtail.base import Ranker
+from longtail.base import Ranker, unfitted
 from longtail.calibrate.ranker import ProbabilityRanker
 from longtail.data.label_filter import LabelFilter
 from longtail.data.paired_rows import PairedRows
@@ -96,7 +96,7 @@ class Ensemble(ProbabilityRanker):
             raise ValueError("models is empty: give the rankers to combine")
         members: list[Ranker] = []
         for i, model in enumerate(self.models):
-            member = type(model)(**model.get_params(deep=False))
+            member = unfitted(model)
             how: dict[str, Any] = {}
             takes = signature(member.fit).parameters
             if checkpoint is not None and "checkpoint" in takes:
@@ -171,7 +171,7 @@ class Ensemble(ProbabilityRanker):
             raise ValueError("members is empty: give the rankers to combine")
         if len({_shape(member) for member in members}) > 1:
             raise ValueError("members must share features and labels")
-        copies = [type(member)(**member.get_params(deep=False)) for member in members]
+        copies = [unfitted(member) for member in members]
         self = cls(models=copies, **params)
         self._check_params()
         self.members_ = list(members)
@@ -263,7 +263,7 @@ class Ensemble(ProbabilityRanker):
         for model in self.members_:
             if not isinstance(model, Ranker) or _shape(model) != _shape(self):
                 raise ModelFormatError("a member of the ensemble has other features or labels")
-        self.models = [type(model)(**model.get_params(deep=False)) for model in self.members_]
+        self.models = [unfitted(model) for model in self.members_]
 
 
 def _shape(model: Ranker) -> tuple[int | None, int]:

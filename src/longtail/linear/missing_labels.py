@@ -29,6 +29,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail import persist, propensity
+from longtail.base import unfitted
 from longtail.exceptions import ModelFormatError
 from longtail.losses.row_weights import normalized_weights
 from longtail.losses.weights import as_propensity, propensity_values, surrogate_weights
@@ -87,7 +88,7 @@ def fitted_propensity(missing_labels: Any, Y: sp.csr_matrix) -> np.ndarray:
     """
     model = missing_labels
     if isinstance(model, propensity.JainPropensity) and not model.__sklearn_is_fitted__():
-        missing_labels = propensity.JainPropensity(**model.get_params()).fit(Y)
+        missing_labels = unfitted(model).fit(Y)
     return as_propensity(missing_labels, Y.shape[1], "missing_labels")
 
 

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from longtail import persist
 from longtail._native import core, n_threads
 from longtail._validation import as_features, as_seed
+from longtail.base import unfitted
 from longtail.data.label_filter import LabelFilter
 from longtail.data.topk import TopK
 from longtail.exceptions import ModelFormatError
@@ -266,7 +267,7 @@ class XRLinear(LinearRanker):
         if self.tree is None:
             tree = default_tree(Y.shape[1], memory.features_per_label)
         else:
-            tree = _copy(self.tree)
+            tree = unfitted(self.tree)
             if self.memory_limit is not None and tree.max_features_per_label is None:
                 tree.set_params(max_features_per_label=memory.features_per_label)
         tree.set_params(random_state=seed, n_jobs=self.n_jobs)
@@ -413,7 +414,7 @@ class XRLinear(LinearRanker):
             raise ModelFormatError(
                 f"the tree has levels of {self.tree_.level_sizes_} nodes, the layers of {sizes}"
             )
-        self.tree = None if state.meta.get("default_tree") else _copy(self.tree_)
+        self.tree = None if state.meta.get("default_tree") else unfitted(self.tree_)
 
 
 def default_tree(n_labels: int, features_per_label: int = 256) -> LabelTree:
@@ -438,7 +439,3 @@ def _extra_rows(rows: Any, shape: tuple[int, int]) -> sp.csr_matrix:
     if matrix.shape != shape:
         raise ValueError(f"extra_rows must have the shape of Y, {shape}, got {matrix.shape}")
     return (matrix != 0).astype(np.float32)
-
-
-def _copy(tree: LabelTree) -> LabelTree:
-    return LabelTree(**tree.get_params(deep=False))

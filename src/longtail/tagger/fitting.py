@@ -15,6 +15,7 @@ import scipy.sparse as sp
 
 from longtail._validation import as_labels
 from longtail.augment import append_rows
+from longtail.base import unfitted
 from longtail.data import Vocabulary
 from longtail.data.label_lists import is_label_matrix, label_lists
 from longtail.data.row_filter import RowFilter
@@ -170,7 +171,7 @@ def copied(estimator: Any) -> Any:
     if isinstance(estimator, type):
         raise TypeError(f"expected an estimator, got the class: write {estimator.__name__}()")
     if hasattr(estimator, "get_params"):
-        return type(estimator)(**estimator.get_params(deep=False))
+        return unfitted(estimator)
     try:
         return copy.deepcopy(estimator)
     except Exception as error:

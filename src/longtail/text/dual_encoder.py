@@ -10,6 +10,7 @@ import numpy as np
 from longtail import persist
 from longtail._native import n_threads
 from longtail._validation import as_k, as_labels, as_seed
+from longtail.base import unfitted
 from longtail.codes.products import PackedRows, times_dense
 from longtail.data.label_filter import LabelFilter
 from longtail.data.tokens import Tokens
@@ -213,7 +214,7 @@ class DualEncoder(TextRanker):
         self._check_fitted()
         tokens = self._rows(X)
         Y = as_labels(Y, n_rows=len(tokens), n_labels=self.n_labels_)
-        out = type(self)(**self.get_params(deep=False))
+        out = unfitted(self)
         out._train(
             tokens,
             self.label_tokens_,

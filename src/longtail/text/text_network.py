@@ -10,6 +10,7 @@ import numpy as np
 from longtail import persist
 from longtail._native import n_threads
 from longtail._validation import as_k, as_labels, as_seed, n_instances
+from longtail.base import unfitted
 from longtail.data.label_filter import LabelFilter
 from longtail.data.tokens import Tokens
 from longtail.data.topk import TopK
@@ -273,7 +274,7 @@ class TextNetwork(TextRanker):
             raise TypeError("a network that was fitted to targets cannot be tuned on labels")
         tokens = self._rows(X)
         Y = as_labels(Y, n_rows=len(tokens), n_labels=self.n_labels_)
-        out = type(self)(**self.get_params(deep=False))
+        out = unfitted(self)
         out._train(tokens, Y, self.loss_, start=self, epochs=as_k(epochs, "epochs"))
         out.n_features_in_, out.n_labels_ = self.n_features_in_, self.n_labels_
         out.label_names_ = self.label_names_
