@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t kProductsPerTask = 64;  // share a block of rows while it is in cache
 constexpr int64_t kVotesPerTask = 16;
-constexpr int64_t kPart = 1 << 21;  // numbers of rows: fewer are not worth a thread
+constexpr int64_t kPart = 1 << 22;  // numbers of rows: fewer are not worth a thread
 
 }  // namespace
 
