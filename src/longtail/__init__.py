@@ -17,11 +17,14 @@ __version__ = "0.1.0"
 _HOME = {
     "BlockCoordinateAscent": "decide",
     "DECLARE": "coded",
+    "DataFormatError": "exceptions",
     "DualEncoder": "text",
     "Ensemble": "ensemble",
     "FrankWolfe": "decide",
     "JainPropensity": "propensity",
     "MACH": "coded",
+    "MissingDependencyError": "exceptions",
+    "ModelFormatError": "exceptions",
     "Network": "deep",
     "OneVsAll": "linear",
     "Tagger": "tagger",
@@ -66,13 +69,10 @@ _ROOMS = {
     "tree",
 }
 _MOVED = {  # names that were here in 0.1 and are in their rooms; they go in 0.2
-    "DataFormatError": "exceptions",
     "Dataset": "data",
     "DirectPropensity": "propensity",
     "JointPropensity": "propensity",
     "LabelTree": "tree",
-    "MissingDependencyError": "exceptions",
-    "ModelFormatError": "exceptions",
     "NearestNeighbors": "baselines",
     "OnlineRule": "decide",
     "Popularity": "baselines",

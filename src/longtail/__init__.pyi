@@ -32,6 +32,7 @@ from longtail.data import TopK, load_dataset, read_xc, write_xc
 from longtail.decide import BlockCoordinateAscent, FrankWolfe
 from longtail.deep import Network
 from longtail.ensemble import Ensemble
+from longtail.exceptions import DataFormatError, MissingDependencyError, ModelFormatError
 from longtail.features import Tfidf
 from longtail.linear import OneVsAll, XRLinear
 from longtail.propensity import JainPropensity
@@ -44,11 +45,14 @@ __version__: str
 __all__ = [
     "BlockCoordinateAscent",
     "DECLARE",
+    "DataFormatError",
     "DualEncoder",
     "Ensemble",
     "FrankWolfe",
     "JainPropensity",
     "MACH",
+    "MissingDependencyError",
+    "ModelFormatError",
     "Network",
     "OneVsAll",
     "Tagger",
