@@ -96,3 +96,13 @@ def test_moved_rooms_work_and_warn(room: str, use: str) -> None:
         check=True,
     )
     assert re.search(rf"DeprecationWarning: longtail\.{room} .*goes in 0\.2", done.stderr)
+
+
+@pytest.mark.parametrize("name", ["TopK", "Vocabulary"])
+def test_what_left_data_is_found_there_with_a_warning(name: str) -> None:
+    home = r"longtail\.answers"
+    with pytest.warns(DeprecationWarning, match=rf"has moved to {home}\.{name}; .* 0\.2") as said:
+        assert getattr(longtail.data, name) is getattr(longtail.answers, name)
+    assert said[0].filename == __file__ and name not in longtail.data.__all__
+    with pytest.raises(AttributeError, match="has no attribute 'Topk'"):
+        longtail.data.Topk  # noqa: B018

@@ -81,7 +81,7 @@ def read_texts(name: str, *, titles: bool = False) -> Rows:
             lists = [
                 record.get("unseen_labels", []) for _, record in read_json_lines(folder / file)
             ]
-            new_Y[split] = lt.data.Vocabulary(ids).encode(lists, unknown="ignore")
+            new_Y[split] = lt.answers.Vocabulary(ids).encode(lists, unknown="ignore")
     return Rows(texts, Y, TextRows(data.label_texts), new, new_Y)
 
 

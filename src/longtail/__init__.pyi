@@ -1,19 +1,20 @@
 """What ``longtail`` holds, for editors and type checkers: ``__init__.py`` loads it on first use."""
 
 from longtail import (
+    answers,
     audit,
     augment,
     base,
     baselines,
     calibrate,
     coded,
-    codes,
     data,
     decide,
     deep,
     ensemble,
     exceptions,
     features,
+    label_codes,
     linear,
     losses,
     metrics,
@@ -27,8 +28,9 @@ from longtail import (
 )
 from longtail._models import load, register_ranker
 from longtail._native import native_info
+from longtail.answers import TopK
 from longtail.coded import DECLARE, MACH
-from longtail.data import TopK, load_dataset, read_xc, write_xc
+from longtail.data import load_dataset, read_xc, write_xc
 from longtail.decide import BlockCoordinateAscent, FrankWolfe
 from longtail.deep import Network
 from longtail.ensemble import Ensemble
@@ -71,19 +73,20 @@ __all__ = [
     "tradeoff",
     "write_xc",
     "__version__",
+    "answers",
     "audit",
     "augment",
     "base",
     "baselines",
     "calibrate",
     "coded",
-    "codes",
     "data",
     "decide",
     "deep",
     "ensemble",
     "exceptions",
     "features",
+    "label_codes",
     "linear",
     "losses",
     "metrics",

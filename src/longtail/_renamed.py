@@ -1,16 +1,43 @@
-"""Arguments that had another name, or another place, for one version."""
+"""Names and arguments that had another name, or another place, for one version."""
 
 from __future__ import annotations
 
 import functools
+import importlib
 import warnings
-from collections.abc import Callable
-from typing import ParamSpec, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any, ParamSpec, TypeVar
 
-__all__ = ["keyword_only", "renamed"]
+__all__ = ["keyword_only", "moved", "renamed"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+
+def moved(module: str, name: str, homes: Mapping[str, str]) -> Any:
+    """Return what has left a module, with a warning: the body of its ``__getattr__``.
+
+    Parameters
+    ----------
+    module : str
+        The old place of the name.
+    name : str
+        What was asked for.
+    homes : mapping of str to str
+        Names that have left, and where each is now. Others raise AttributeError.
+
+    >>> moved("longtail.data", "Topk", {"TopK": "longtail.answers"})
+    Traceback (most recent call last):
+    AttributeError: module 'longtail.data' has no attribute 'Topk'
+    """
+    if name not in homes:
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+    warnings.warn(
+        f"{module}.{name} has moved to {homes[name]}.{name}; the old name goes in 0.2",
+        DeprecationWarning,
+        stacklevel=3,
+    )
+    return getattr(importlib.import_module(homes[name]), name)
 
 
 def renamed(**new_names: str) -> Callable[[Callable[P, R]], Callable[P, R]]:

@@ -18,9 +18,9 @@ import numpy as np
 
 from longtail import persist
 from longtail._validation import as_features, as_labels, as_width
-from longtail.data.label_filter import LabelFilter
-from longtail.data.topk import TopK
-from longtail.data.vocabulary import Vocabulary
+from longtail.answers.label_filter import LabelFilter
+from longtail.answers.topk import TopK
+from longtail.answers.vocabulary import Vocabulary
 from longtail.exceptions import ModelFormatError
 
 __all__ = ["Estimator", "NotFittedError", "Ranker", "unfitted"]

@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse as sp
 
 import longtail as lt
-from longtail.codes import HashCode
+from longtail.label_codes import HashCode
 
 
 @pytest.fixture(scope="module")

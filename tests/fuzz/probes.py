@@ -26,7 +26,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from mutation import JUNK, copied, mutate, mutate_files
 from saved_models import BLOCKS, ETA, LABELS, MODELS, NAMES, TEXTS, X, Y, exercise
 from text_models import import_text_packages
 from watched import Outcome, run
@@ -34,6 +33,7 @@ from watched import Outcome, run
 import longtail as lt
 from longtail import metrics, persist
 from longtail._blocks import BlockRows
+from mutation import JUNK, copied, mutate, mutate_files
 
 sys.path.append(str(Path(__file__).parents[1] / "data"))
 
@@ -183,7 +183,15 @@ def _callables() -> dict[str, Callable[..., Any]]:
         value = getattr(lt, name)
         if callable(value) and name not in LEFT_OUT:
             found[name] = value
-    for module in (metrics, lt.losses, lt.decide, lt.codes, lt.calibrate, lt.tree, lt.propensity):
+    for module in (
+        metrics,
+        lt.losses,
+        lt.decide,
+        lt.label_codes,
+        lt.calibrate,
+        lt.tree,
+        lt.propensity,
+    ):
         names = [name for name in module.__all__ if callable(getattr(module, name))]
         found |= {f"{module.__name__}.{name}": getattr(module, name) for name in names}
     for kind in sorted(MODELS):

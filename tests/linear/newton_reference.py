@@ -10,8 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail._native import core, csr_args
-from longtail.linear.layer import Layer
-from longtail.linear.solver_options import LOSSES, STARTS
+from longtail.linear.search.layer import Layer
+from longtail.linear.train.solver_options import LOSSES, STARTS
 
 
 @dataclass

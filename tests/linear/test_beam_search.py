@@ -11,7 +11,7 @@ from linear_cases import all_scores, assert_ranks, make_rows, transform
 from numpy.testing import assert_allclose
 
 import longtail as lt
-from longtail.linear.post_processing import post_processors
+from longtail.linear.search.post_processing import post_processors
 
 POST = ["noop", "l1-hinge", "l3-hinge", "l16-hinge", "sigmoid"]
 POST += ["log-l1-hinge", "log-l3-hinge", "log-sigmoid"]

@@ -16,7 +16,7 @@ from linear_cases import make_rows
 import longtail as lt
 from longtail._blocks import BlockRows
 from longtail._native import core
-from longtail.linear.memory import plan_memory
+from longtail.linear.train.memory import plan_memory
 
 TIGHT = {"tolerance": 1e-4, "threshold": 0.0, "max_iter": 5000}
 TREE = lt.tree.LabelTree(leaf=6, branching=4)
@@ -120,7 +120,7 @@ def test_search_of_many_labels_leaves_out_only_those_that_cannot_be_answers() ->
     coefficients = sp.hstack([sparse, sp.csr_matrix(dense.astype(np.float32))], format="csr")
     coefficients.sort_indices()
     bias = rng.standard_normal(n_labels).astype(np.float32)
-    layer = lt.linear.layer.Layer.from_csr(coefficients, bias, np.array([0, n_labels]))
+    layer = lt.linear.search.layer.Layer.from_csr(coefficients, bias, np.array([0, n_labels]))
     model = lt.OneVsAll(normalize=False).fit(np.eye(90, dtype=np.float32), [[i] for i in range(90)])
     model.n_labels_ = n_labels
     model._set_layers([layer], np.arange(n_labels, dtype=np.int32))

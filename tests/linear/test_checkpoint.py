@@ -18,8 +18,8 @@ import pytest
 from linear_cases import make_rows
 
 import longtail as lt
-from longtail.linear.level import LevelProblem, all_rows
-from longtail.linear.parts import plan_parts
+from longtail.linear.train.level import LevelProblem, all_rows
+from longtail.linear.train.parts import plan_parts
 from longtail.persist.siblings import sibling
 
 MAKERS = {

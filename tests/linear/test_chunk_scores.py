@@ -14,7 +14,7 @@ from linear_cases import make_rows
 
 import longtail as lt
 from longtail._native import core, csr_args
-from longtail.linear.layer import Layer
+from longtail.linear.search.layer import Layer
 
 NAMES = ["portable", "avx2", "avx512"]
 AVAILABLE = NAMES[: NAMES.index(core.best_isa()) + 1]

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from linear_cases import make_rows
 
 import longtail as lt
-from longtail.linear.layer import PRECISIONS, Layer
+from longtail.linear.search.layer import PRECISIONS, Layer
 
 PARAMS = {"threshold": 0.01}
 

@@ -10,8 +10,8 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from longtail.linear.level import LevelProblem, all_rows, train_level
-from longtail.linear.solver_options import SolverOptions
+from longtail.linear.train.level import LevelProblem, all_rows, train_level
+from longtail.linear.train.solver_options import SolverOptions
 
 
 def solve(

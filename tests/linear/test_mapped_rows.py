@@ -20,8 +20,8 @@ import longtail as lt
 from longtail import persist
 from longtail.features.mapped_rows import is_mapped, scratch_array
 from longtail.features.unit_length import unit_rows
-from longtail.linear.level import LevelProblem, all_rows, train_level
-from longtail.linear.solver_options import SolverOptions
+from longtail.linear.train.level import LevelProblem, all_rows, train_level
+from longtail.linear.train.solver_options import SolverOptions
 
 MAKERS = {
     "XRLinear": lambda: lt.XRLinear(tree=lt.tree.LabelTree(level_sizes=[3, 9])),
@@ -205,7 +205,7 @@ def test_memory_stays_below_the_size_of_X(tmp_path: Path) -> None:
 
 def test_a_model_under_a_memory_limit_lies_in_files(monkeypatch: pytest.MonkeyPatch) -> None:
     """Parts go to temporary files as they finish, bit by bit the model trained in memory."""
-    monkeypatch.setattr("longtail.linear.layer._LARGE", 64)
+    monkeypatch.setattr("longtail.linear.search.layer._LARGE", 64)
     X, Y = make_rows(n=400, n_labels=40)
     for maker in (lt.OneVsAll, lambda **more: lt.XRLinear(tree=lt.tree.LabelTree(leaf=10), **more)):
         plain, limited = maker().fit(X, Y), maker(memory_limit="8GB").fit(X, Y)

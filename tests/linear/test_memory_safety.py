@@ -13,8 +13,8 @@ from linear_cases import make_rows
 
 import longtail as lt
 from longtail._native import core, csr_args
-from longtail.linear.layer import Layer
-from longtail.linear.memory import plan_memory
+from longtail.linear.search.layer import Layer
+from longtail.linear.train.memory import plan_memory
 
 X, Y = make_rows(n=60, n_labels=40)
 PARAMS = ("loss", "dual", "tolerance", "max_iter", "bias", "threshold", "seed", "most_entries")
@@ -142,7 +142,7 @@ import gc
 import numpy as np
 import scipy.sparse as sp
 from longtail._native import core, csr_args
-from longtail.linear.layer import Layer
+from longtail.linear.search.layer import Layer
 
 rng = np.random.default_rng(0)
 n_features, n_labels = 20_000, 1000

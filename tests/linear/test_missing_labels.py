@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 
 import longtail as lt
 from longtail import losses
-from longtail.linear.missing_labels import CORRECTIONS
+from longtail.linear.train.missing_labels import CORRECTIONS
 
 TIGHT: dict[str, Any] = {"C": 1.0, "tolerance": 1e-4, "max_iter": 20_000, "threshold": 0.0}
 NEWTON: dict[str, Any] = {**TIGHT, "loss": "logistic", "tolerance": 1e-6, "max_iter": 500}
@@ -99,7 +99,7 @@ TREE = lt.tree.LabelTree(kind="given", hierarchy=[[0, 1], [2, 3], [4, 5]])
 
 def test_inner_nodes_weigh_rows_by_their_labels(monkeypatch: pytest.MonkeyPatch) -> None:
     problems: list[Any] = []
-    from longtail.linear import parts
+    from longtail.linear.train import parts
 
     train = parts.train_level
 

@@ -11,8 +11,8 @@ from linear_cases import make_rows
 
 import longtail as lt
 from longtail.linear import xr_linear
-from longtail.linear.level import LevelProblem
-from longtail.linear.negatives import parent_rows
+from longtail.linear.train.level import LevelProblem
+from longtail.linear.train.negatives import parent_rows
 
 
 class Spy:

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from newton_reference import Problem, solve, with_bias
 
 from longtail._native import core
-from longtail.linear.solver_options import SolverOptions
+from longtail.linear.train.solver_options import SolverOptions
 
 SMOOTH = ["squared_hinge", "logistic", "huber_hinge"]
 

@@ -122,7 +122,7 @@ def test_report_is_saved_with_the_model(tagger: lt.Tagger, tmp_path: object) -> 
 
 
 def test_matrix_labels_are_the_same_as_lists(tagger: lt.Tagger) -> None:
-    vocabulary = lt.data.Vocabulary.from_lists(LABELS)
+    vocabulary = lt.answers.Vocabulary.from_lists(LABELS)
     other = lt.Tagger().fit(TEXTS, vocabulary.encode(LABELS), label_names=list(vocabulary))
     assert other.predict(TEXTS[:10]) == tagger.predict(TEXTS[:10])
     with pytest.raises(TypeError, match="label_names"):

@@ -115,7 +115,7 @@ def test_refusals(rows: tuple[list[str], list[list[str]]]) -> None:
 
 
 def test_labels_without_a_text_are_left_out(caplog: pytest.LogCaptureFixture) -> None:
-    texts, Y = ["paper jam", "wifi router"] * 20, lt.data.Vocabulary(["a", "b", "c"])
+    texts, Y = ["paper jam", "wifi router"] * 20, lt.answers.Vocabulary(["a", "b", "c"])
     lists = [["a"], ["c"]] * 20
     with caplog.at_level("INFO", logger="longtail.tagger"):
         tagger = lt.Tagger(model="xr-linear").fit(

@@ -195,8 +195,8 @@ def test_a_head_with_vectors_is_the_optimum(rows: Any) -> None:
     """At the optimum of the bootstrap w = 2 C sum_i c_i y_i max(0, 1 - y_i w.x_i) x_i over the rows
     of the shortlist, with raw counts for positives.
     """
-    from longtail.linear.level import train_level
-    from longtail.linear.solver_options import SolverOptions
+    from longtail.linear.train.level import train_level
+    from longtail.linear.train.solver_options import SolverOptions
 
     tree = lt.tree.LabelTree(kind="given", hierarchy=[[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11]])
     Y = rows[1]

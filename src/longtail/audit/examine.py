@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from longtail._validation import as_features, as_k, as_labels, as_seed, check_same_rows
+from longtail.answers.topk import TopK
 from longtail.audit.ceiling import by_frequency
 from longtail.audit.missing import Pairs, Suspect, examined_pairs, missing_probability
 from longtail.audit.summary import Audit, PropensityFit
 from longtail.calibrate import cross_fit
-from longtail.data.topk import TopK
 from longtail.metrics import frequency_bins
 from longtail.metrics.propensity_scored import inverse_propensities
 from longtail.propensity import JainPropensity

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail._validation import as_k
-from longtail.data.topk import TopK
+from longtail.answers.topk import TopK
 
 __all__ = ["cross_fit"]
 

@@ -10,11 +10,11 @@ import numpy as np
 from longtail import persist
 from longtail._native import core, csr_args, n_threads
 from longtail._validation import as_k, as_labels
+from longtail.answers.topk import TopK
 from longtail.base import Ranker
 from longtail.calibrate.calibrator import Calibrator
 from longtail.calibrate.choice import METHODS, choose
 from longtail.calibrate.out_of_fold import cross_fit
-from longtail.data.topk import TopK
 from longtail.exceptions import ModelFormatError
 
 __all__ = ["ProbabilityRanker"]

@@ -10,6 +10,8 @@ import numpy as np
 from longtail import persist
 from longtail._native import core
 from longtail._validation import as_k, as_labels, as_seed
+from longtail.answers.label_filter import LabelFilter
+from longtail.answers.topk import TopK
 from longtail.calibrate.ranker import ProbabilityRanker
 from longtail.coded.estimators import (
     NETWORKS,
@@ -21,12 +23,10 @@ from longtail.coded.estimators import (
     sizes,
 )
 from longtail.coded.repetitions import checkpoint_of
-from longtail.codes import NeighborCode, SVDCode
-from longtail.codes.svd_code import unit
-from longtail.data.label_filter import LabelFilter
-from longtail.data.topk import TopK
 from longtail.deep import Network
 from longtail.exceptions import ModelFormatError
+from longtail.label_codes import NeighborCode, SVDCode
+from longtail.label_codes.svd_code import unit
 from longtail.metrics import precision_at_k
 from longtail.text import TextNetwork
 
@@ -59,8 +59,8 @@ class DECLARE(ProbabilityRanker):
 
     The label matrix is compressed to codes ``Z`` (n, c) that keep the similarities of near rows; a
     regressor h learns ``z = h(x)`` in the least-squares sense; labels come back from the training
-    rows whose codes are most similar to z (``longtail.codes.NeighborCode`` and ``SVDCode`` have the
-    formulas and the choices of recovery).
+    rows whose codes are most similar to z (``longtail.label_codes.NeighborCode`` and ``SVDCode``
+    have the formulas and the choices of recovery).
 
     The regressor has c outputs, but the recovery keeps the codes and labels of all training rows
     (or, with ``recovery="labels"``, a vector per label).

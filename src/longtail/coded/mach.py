@@ -11,6 +11,8 @@ import numpy as np
 from longtail import persist
 from longtail._native import n_threads
 from longtail._validation import as_k, as_seed
+from longtail.answers.label_filter import LabelFilter
+from longtail.answers.topk import TopK
 from longtail.calibrate.ranker import ProbabilityRanker
 from longtail.coded.estimators import (
     NETWORKS,
@@ -30,11 +32,9 @@ from longtail.coded.repetitions import (
     numbers,
     seeds,
 )
-from longtail.codes import HashCode
-from longtail.data.label_filter import LabelFilter
-from longtail.data.topk import TopK
 from longtail.deep.network import one_label_each
 from longtail.exceptions import ModelFormatError
+from longtail.label_codes import HashCode
 from longtail.text import TextNetwork
 
 __all__ = ["MACH"]

@@ -44,9 +44,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from longtail._lines import FilePath, open_for_writing
 from longtail._native import core, csr_args, n_threads
 from longtail._validation import as_features, as_labels, check_same_rows
-from longtail.data.lines import FilePath, open_for_writing
 from longtail.data.xc_text import Layout, parse_file
 
 __all__ = [

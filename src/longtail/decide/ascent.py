@@ -10,7 +10,7 @@ import numpy as np
 from longtail._native import core, n_threads
 from longtail._renamed import renamed
 from longtail._validation import as_k, as_seed, as_width
-from longtail.data.topk import TopK
+from longtail.answers.topk import TopK
 from longtail.decide.bound import upper_bound
 from longtail.decide.candidates import Candidates, as_candidates
 from longtail.decide.rule import DecisionRule, by_probability, decide_linear, is_exact

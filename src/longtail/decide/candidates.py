@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from longtail._forms import answers_of
 from longtail._validation import as_features
-from longtail.data.topk import TopK
+from longtail.answers.topk import TopK
 
 __all__ = ["Candidates", "as_candidates", "label_mask"]
 

@@ -12,7 +12,7 @@ from longtail import persist
 from longtail._native import csr_args
 from longtail._renamed import renamed
 from longtail._validation import as_k, as_labels, as_seed, check_same_rows
-from longtail.data.topk import TopK
+from longtail.answers.topk import TopK
 from longtail.decide.candidates import Candidates, as_candidates
 from longtail.decide.mixture import frank_wolfe
 from longtail.decide.objective import Counts, make_objective

@@ -11,7 +11,7 @@ from longtail import persist
 from longtail._native import core
 from longtail._renamed import renamed
 from longtail._validation import as_labels, as_width, check_same_rows
-from longtail.data.topk import TopK
+from longtail.answers.topk import TopK
 from longtail.decide.candidates import as_candidates
 from longtail.decide.rule import DecisionRule, by_probability, is_exact
 from longtail.decide.utilities import native_name

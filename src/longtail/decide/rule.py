@@ -10,8 +10,8 @@ import numpy as np
 from longtail import persist
 from longtail._native import core, n_threads
 from longtail._validation import as_width
+from longtail.answers.topk import TopK
 from longtail.base import Estimator
-from longtail.data.topk import TopK
 from longtail.decide.candidates import Candidates
 
 __all__ = ["DecisionRule", "by_probability", "count_linear", "decide_linear", "is_exact"]

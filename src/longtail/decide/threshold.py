@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from longtail import persist
 from longtail._renamed import renamed
 from longtail._validation import as_k, as_labels, check_same_rows
-from longtail.data.topk import TopK
+from longtail.answers.topk import TopK
 from longtail.decide.candidates import Candidates, as_candidates
 from longtail.decide.prefixes import Prefixes
 from longtail.decide.rule import DecisionRule, decide_linear

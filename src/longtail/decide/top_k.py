@@ -9,7 +9,7 @@ import numpy as np
 from longtail import persist
 from longtail._renamed import renamed
 from longtail._validation import as_k
-from longtail.data.topk import TopK
+from longtail.answers.topk import TopK
 from longtail.decide.candidates import Candidates, as_candidates
 from longtail.decide.rule import DecisionRule, decide_linear, is_exact
 

@@ -13,17 +13,17 @@ import scipy.sparse as sp
 
 from longtail import persist
 from longtail._native import n_threads
+from longtail._products import times_dense
 from longtail._validation import as_features, as_k, as_labels, as_seed, n_instances
+from longtail.answers.label_filter import LabelFilter
+from longtail.answers.topk import TopK
 from longtail.base import unfitted
 from longtail.calibrate.ranker import ProbabilityRanker
-from longtail.codes.products import times_dense
-from longtail.data.label_filter import LabelFilter
-from longtail.data.topk import TopK
 from longtail.deep.answers import OutputArrays
 from longtail.deep.output_plan import OutputPlan
 from longtail.exceptions import MissingDependencyError, ModelFormatError
 from longtail.features.unit_length import unit_rows
-from longtail.linear.missing_labels import fitted_propensity, put_parameter, take_parameter
+from longtail.linear.train.missing_labels import fitted_propensity, put_parameter, take_parameter
 
 __all__ = ["Network", "one_label_each"]
 

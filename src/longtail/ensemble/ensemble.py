@@ -12,14 +12,14 @@ from typing import Any
 from longtail import persist
 from longtail._models import from_state
 from longtail._validation import as_k, as_seed
+from longtail.answers.label_filter import LabelFilter
+from longtail.answers.topk import TopK
+from longtail.answers.vocabulary import Vocabulary
 from longtail.base import Ranker, unfitted
 from longtail.calibrate.ranker import ProbabilityRanker
-from longtail.data.label_filter import LabelFilter
 from longtail.data.paired_rows import PairedRows
 from longtail.data.text_rows import TextRows
 from longtail.data.tokens import Tokens
-from longtail.data.topk import TopK
-from longtail.data.vocabulary import Vocabulary
 from longtail.ensemble.fusion import RULES, combine
 from longtail.exceptions import ModelFormatError
 from longtail.features.tokenizer import as_texts

@@ -17,7 +17,7 @@ import numpy as np
 
 from longtail._native import core, n_threads
 from longtail._validation import as_width
-from longtail.data.topk import TopK
+from longtail.answers.topk import TopK
 
 __all__ = ["RULES", "combine"]
 

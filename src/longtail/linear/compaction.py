@@ -1,6 +1,6 @@
 """``compact``: a smaller copy of a linear model, and what it costs in accuracy.
 
-Weights are rounded (``longtail.linear.layer``: bf16, or int8 in steps of each label's own size).
+Weights are rounded (``linear.search.layer``: bf16, or int8 in steps of each label's own size).
 Where that is not enough, the smallest of the last level are dropped, which holds nearly all of
 them: positive ones up to twice the size of negative ones. Negative weights are fewer, and they are
 what keeps rare labels from being answered where they do not belong: dropped by size alone, fewer
@@ -17,8 +17,8 @@ import scipy.sparse as sp
 
 from longtail._native import n_threads
 from longtail._validation import as_features, as_labels
-from longtail.linear.layer import PRECISIONS, Layer
 from longtail.linear.ranker import LinearRanker
+from longtail.linear.search.layer import PRECISIONS, Layer
 from longtail.metrics import precision_at_k
 
 __all__ = ["compact"]

@@ -11,7 +11,7 @@ import numpy as np
 from longtail import metrics
 from longtail._forms import answers_of
 from longtail._validation import as_k, as_labels, as_seed
-from longtail.data.topk import TopK
+from longtail.answers.topk import TopK
 from longtail.metrics.named import number_names
 from longtail.metrics.propensity_scored import inverse_propensities
 from longtail.report import facts as data_facts

@@ -12,7 +12,7 @@ import numpy as np
 from longtail import metrics as measures
 from longtail._native import n_threads
 from longtail._validation import as_k, as_labels, as_seed, check_same_rows
-from longtail.data.topk import TopK
+from longtail.answers.topk import TopK
 from longtail.decide import BlockCoordinateAscent, WeightedTopK
 from longtail.decide.ascent import ascend
 from longtail.decide.candidates import Candidates, as_candidates

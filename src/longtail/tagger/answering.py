@@ -9,8 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail._validation import as_k
+from longtail.answers import TopK, Vocabulary
 from longtail.base import Estimator
-from longtail.data import TopK, Vocabulary
 from longtail.tagger.abilities import allowed, searching, without
 from longtail.tagger.fields import Columns, as_columns, check_weights, rows_of
 from longtail.tagger.held_out import CANDIDATES

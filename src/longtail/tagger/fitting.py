@@ -14,9 +14,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail._validation import as_labels
+from longtail.answers import Vocabulary
 from longtail.augment import append_rows
 from longtail.base import unfitted
-from longtail.data import Vocabulary
 from longtail.data.label_lists import is_label_matrix, label_lists
 from longtail.data.row_filter import RowFilter
 from longtail.tagger.label_rows import LabelRows

@@ -9,8 +9,8 @@ import numpy as np
 
 from longtail import persist
 from longtail._models import from_state, is_known
+from longtail.answers import Vocabulary
 from longtail.base import unfitted
-from longtail.data import Vocabulary
 from longtail.data.row_filter import RowFilter
 from longtail.exceptions import ModelFormatError
 

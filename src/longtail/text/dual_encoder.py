@@ -9,13 +9,13 @@ import numpy as np
 
 from longtail import persist
 from longtail._native import n_threads
+from longtail._products import PackedRows, times_dense
 from longtail._validation import as_k, as_labels, as_seed
+from longtail.answers.label_filter import LabelFilter
+from longtail.answers.topk import TopK
+from longtail.answers.vocabulary import grown_names
 from longtail.base import unfitted
-from longtail.codes.products import PackedRows, times_dense
-from longtail.data.label_filter import LabelFilter
 from longtail.data.tokens import Tokens
-from longtail.data.topk import TopK
-from longtail.data.vocabulary import grown_names
 from longtail.exceptions import MissingDependencyError, ModelFormatError
 from longtail.features.tokenizer import Tokenizer
 from longtail.features.unit_length import unit_rows

@@ -10,16 +10,16 @@ import numpy as np
 from longtail import persist
 from longtail._native import n_threads
 from longtail._validation import as_k, as_labels, as_seed, n_instances
+from longtail.answers.label_filter import LabelFilter
+from longtail.answers.topk import TopK
 from longtail.base import unfitted
-from longtail.data.label_filter import LabelFilter
 from longtail.data.tokens import Tokens
-from longtail.data.topk import TopK
 from longtail.deep.answers import OutputArrays
 from longtail.deep.network import ERRORS, LOSSES, Network, one_label_each
 from longtail.deep.output_plan import OutputPlan, preset_of
 from longtail.deep.training.plan import Plan
 from longtail.exceptions import MissingDependencyError, ModelFormatError
-from longtail.linear.missing_labels import fitted_propensity, put_parameter, take_parameter
+from longtail.linear.train.missing_labels import fitted_propensity, put_parameter, take_parameter
 from longtail.text.new_outputs import new_outputs
 from longtail.text.ranker import FRUGAL, TextRanker
 

@@ -15,11 +15,11 @@ import scipy.sparse as sp
 from longtail import persist
 from longtail._native import n_threads
 from longtail._validation import as_features, as_k, as_seed
+from longtail.answers.label_filter import LabelFilter
+from longtail.answers.topk import TopK
 from longtail.base import unfitted
-from longtail.data.label_filter import LabelFilter
 from longtail.data.paired_rows import PairedRows
 from longtail.data.tokens import Tokens
-from longtail.data.topk import TopK
 from longtail.exceptions import MissingDependencyError, ModelFormatError
 from longtail.features import Tfidf
 from longtail.features.block_rows import beside
