@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from longtail._csr import csr
+
 __all__ = ["BlockRows"]
 
 
@@ -78,10 +80,7 @@ class BlockRows:
         rest = (indptr[:-1] + counts)[:, None] + np.arange(width)
         indices[rest] = left.shape[1] + np.arange(width, dtype=np.int32)
         values[rest] = self.dense
-        out = sp.csr_matrix(self.shape, dtype=np.float32)
-        out.indptr, out.indices, out.data = indptr, indices, values
-        out.has_canonical_format = True
-        return out
+        return csr(indptr, indices, values, self.shape[1])
 
     def toarray(self) -> np.ndarray:
         """The same as one dense array (n, d + e)."""

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from longtail import persist
-from longtail._validation import as_features, as_labels, as_width
+from longtail._validation import as_features, as_labels, as_width, let_pass
 from longtail.answers.label_filter import LabelFilter
 from longtail.answers.topk import TopK
 from longtail.answers.vocabulary import Vocabulary
@@ -226,7 +226,7 @@ class Ranker(Estimator):
             raise ValueError("X has no rows: nothing to learn from")
         if Y.shape[1] == 0:
             raise ValueError("Y has no labels: nothing to learn")
-        self._fit(X, Y, **options)
+        self._fit(let_pass(X), let_pass(Y, labels=True), **options)
         self._forget()
         self._set_sizes(X, Y)
         return self

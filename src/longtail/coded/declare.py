@@ -9,7 +9,7 @@ import numpy as np
 
 from longtail import persist
 from longtail._native import core
-from longtail._validation import as_k, as_labels, as_seed
+from longtail._validation import as_k, as_labels, as_seed, let_pass
 from longtail.answers.label_filter import LabelFilter
 from longtail.answers.topk import TopK
 from longtail.calibrate.ranker import ProbabilityRanker
@@ -25,8 +25,8 @@ from longtail.coded.estimators import (
 from longtail.coded.repetitions import checkpoint_of
 from longtail.deep import Network
 from longtail.exceptions import ModelFormatError
+from longtail.features.unit_length import unit_rows
 from longtail.label_codes import NeighborCode, SVDCode
-from longtail.label_codes.svd_code import unit
 from longtail.metrics import precision_at_k
 from longtail.text import TextNetwork
 
@@ -205,14 +205,14 @@ class DECLARE(ProbabilityRanker):
     def transform(self, X: Any) -> np.ndarray:
         """Predicted codes ``z = h(x)``, (n, c) float32."""
         self._check_fitted()
-        return self._codes(self._rows(X))
+        return self._codes(let_pass(self._rows(X)))
 
     def _predict_topk(self, X: Any, k: int) -> TopK:
-        return self._decode(self._codes(X), k)
+        return self._decode(self._codes(let_pass(X)), k)
 
     def _predict_allowed(self, X: Any, k: int, labels: LabelFilter) -> TopK:
         """Allowed labels that no neighbour has come last among those of score 0."""
-        codes = self._codes(X)
+        codes = self._codes(let_pass(X))
         ids = np.empty((len(codes), k), np.int32)
         scores = np.empty((len(codes), k), np.float32)
         step = max(1, _CHUNK // self.n_labels_)
@@ -289,4 +289,4 @@ class DECLARE(ProbabilityRanker):
 
 def regression_targets(codes: np.ndarray, targets: str) -> np.ndarray:
     """What the regressor learns for the codes (n, c) of the training rows."""
-    return unit(codes) if targets == "unit" else codes
+    return unit_rows(codes) if targets == "unit" else codes

@@ -10,7 +10,7 @@ import numpy as np
 
 from longtail import persist
 from longtail._native import n_threads
-from longtail._validation import as_k, as_seed
+from longtail._validation import as_k, as_seed, let_pass
 from longtail.answers.label_filter import LabelFilter
 from longtail.answers.topk import TopK
 from longtail.calibrate.ranker import ProbabilityRanker
@@ -241,7 +241,7 @@ class MACH(GrowingBuckets, ProbabilityRanker):
     def bucket_scores(self, X: Any) -> np.ndarray:
         """Raw scores (n, R, B) of the trained repetitions, in order of their numbers."""
         self._check_fitted()
-        X = self._rows(X)
+        X = let_pass(self._rows(X))
         out = np.empty((X.shape[0], len(self.repetitions_), self.code_.n_buckets_), np.float32)
         for slot, (r, classifier) in enumerate(self.repetitions_.items()):
             classifier.n_jobs = self.n_jobs
@@ -262,7 +262,7 @@ class MACH(GrowingBuckets, ProbabilityRanker):
         """In parts: as many rows at a time as have ``CHUNK`` bucket scores and answers."""
         step = max(1, min(max(64, CHUNK // self.n_outputs_), CHUNK // k))
         parts = [
-            code.decode(self.bucket_scores(X[begin : begin + step]), k)
+            code.decode(self.bucket_scores(let_pass(X[begin : begin + step])), k)
             for begin in range(0, max(1, X.shape[0]), step)
         ]
         return TopK._trusted(

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail._blocks import BlockRows
+from longtail._csr import csr
 from longtail._native import core
 from longtail.features.mapped_rows import is_mapped, scratch_array
 
@@ -38,7 +39,7 @@ def unit_rows(X: Any, n_threads: int = 1, folder: str | os.PathLike[str] | None 
     else:
         indptr = np.arange(X.shape[0] + 1, dtype=np.int64) * X.shape[1]
     core.unit_rows(indptr, values, scaled, n_threads)
-    return _with_values(X, scaled) if sparse else scaled.reshape(X.shape)
+    return csr(X.indptr, X.indices, scaled, X.shape[1]) if sparse else scaled.reshape(X.shape)
 
 
 def _unit_blocks(X: BlockRows, folder: str | os.PathLike[str] | None) -> BlockRows:
@@ -56,11 +57,4 @@ def _unit_blocks(X: BlockRows, folder: str | os.PathLike[str] | None) -> BlockRo
     np.multiply(left.data, np.repeat(factor, lengths), out=scaled, casting="unsafe")
     dense = np.empty(right.shape, np.float32)
     np.multiply(right, factor[:, None], out=dense, casting="unsafe")
-    return BlockRows(_with_values(left, scaled), dense)
-
-
-def _with_values(X: sp.csr_matrix, values: np.ndarray) -> sp.csr_matrix:
-    out = sp.csr_matrix(X.shape, dtype=np.float32)
-    out.indptr, out.indices, out.data = X.indptr, X.indices, values
-    out.has_canonical_format = True
-    return out
+    return BlockRows(csr(left.indptr, left.indices, scaled, left.shape[1]), dense)

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail import persist
+from longtail._csr import csr
 from longtail._native import core, n_threads
 from longtail._validation import as_k, as_labels, as_seed
 from longtail.answers.topk import TopK
@@ -207,10 +208,7 @@ class HashCode(Estimator):
         first[1:] = key[1:] != key[:-1]
         key, values = key[first], values[first]
         indptr = np.searchsorted(key, np.arange(n + 1, dtype=np.int64) * self.n_buckets_)
-        out = sp.csr_matrix((n, self.n_buckets_), dtype=np.float32)
-        out.indptr, out.indices = indptr.astype(np.int64), (key % self.n_buckets_).astype(np.int32)
-        out.data = np.ascontiguousarray(values, dtype=np.float32)
-        return out
+        return csr(indptr, (key % self.n_buckets_).astype(np.int32), values, self.n_buckets_)
 
     def decode(self, scores: Any, k: int, *, prune: bool = True) -> TopK:
         """The k best labels for bucket scores (n, R, B), or (n, R * B), float32.

@@ -14,6 +14,7 @@ from longtail._validation import as_k, as_labels, as_seed
 from longtail.answers.topk import TopK
 from longtail.base import Estimator
 from longtail.exceptions import ModelFormatError
+from longtail.features.unit_length import unit_rows
 from longtail.label_codes.inverted_lists import InvertedLists
 from longtail.label_codes.randomized_svd import truncated_svd
 
@@ -183,7 +184,7 @@ class SVDCode(Estimator):
         self._check_params()
         queries = self._queries(queries)
         if self.recovery == "cosine":
-            queries = unit(queries)
+            queries = unit_rows(queries)
         q, threads = min(self.n_neighbors, len(self.codes_)), n_threads(self.n_jobs)
         name = "cosine" if self.recovery == "cosine" else "inner"
         if self.n_probes is None:
@@ -198,7 +199,7 @@ class SVDCode(Estimator):
         return queries
 
     def _rows(self, name: str) -> np.ndarray:
-        return unit(self.codes_) if name == "cosine" else self.codes_
+        return unit_rows(self.codes_) if name == "cosine" else self.codes_
 
     def _packed(self, name: str) -> PackedRows:
         rows = self.label_vectors_ if name == "labels" else None
@@ -244,10 +245,3 @@ def training_labels(code: SVDCode) -> sp.csr_matrix:
     """The labels a code was fitted on, as a matrix."""
     indptr, indices, values, width = code.labels_
     return sp.csr_matrix((values, indices, indptr), shape=(len(indptr) - 1, width))
-
-
-def unit(rows: np.ndarray) -> np.ndarray:
-    """Rows scaled to length 1; a row of zeros stays one."""
-    lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64))[:, None]
-    inverse = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
-    return np.ascontiguousarray((rows * inverse).astype(np.float32))

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from longtail import persist
 from longtail._native import core, n_threads
-from longtail._validation import as_features, as_seed
+from longtail._validation import as_features, as_seed, let_pass
 from longtail.answers.label_filter import LabelFilter
 from longtail.answers.topk import TopK
 from longtail.base import unfitted
@@ -202,7 +202,7 @@ class XRLinear(LinearRanker):
         targets, weights = self._corrected(Y, propensity)
         finished = self._checkpoint(checkpoint, row_weight, X, Y, extra, label_features, propensity)
         if self.normalize:
-            X = unit_rows(X, threads, checkpoint)
+            X = let_pass(unit_rows(X, threads, checkpoint))
         tree = self._fit_tree(X, Y, seed, memory, finished, label_features)
         depth = len(tree.level_sizes_)
         post_processors(self.post_processor, depth)

@@ -13,8 +13,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail import persist
+from longtail._csr import csr
 from longtail._native import csr_args
-from longtail._validation import _assemble, as_features, as_labels, as_seed, n_instances
+from longtail._validation import as_features, as_labels, as_seed, n_instances
 
 __all__ = ["KeptRows", "draw_rows"]
 
@@ -28,7 +29,7 @@ class KeptRows:
     def with_labels(self, n_labels: int) -> tuple[sp.csr_matrix, sp.csr_matrix]:
         """``(X, Y)``; labels that came after training are none of these rows'."""
         Y = self.Y
-        return self.X, _assemble(Y.data, Y.indices, Y.indptr, (Y.shape[0], n_labels))
+        return self.X, csr(Y.indptr, Y.indices, Y.data, n_labels)
 
     def without(self, gone: np.ndarray) -> KeptRows:
         """The same rows once the labels marked in ``gone`` (L,) are taken out of the model."""
@@ -49,9 +50,7 @@ class KeptRows:
         matrices = []
         for name, width in (("kept_X", n_features), ("kept_Y", state.count("kept_labels"))):
             indptr, indices, values, _ = state.csr(name, n, width)
-            matrix = sp.csr_matrix((n, width), dtype=np.float32)
-            matrix.indptr, matrix.indices, matrix.data = indptr, indices, values
-            matrices.append(matrix)
+            matrices.append(csr(indptr, indices, values, width))
         return cls(as_features(matrices[0]), as_labels(matrices[1]))
 
 
