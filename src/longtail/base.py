@@ -82,6 +82,7 @@ class Estimator:
     type_tag: ClassVar[str]
     _defaults: ClassVar[dict[str, Any]] = {}  # parameters of __init__ by name, in order
     _n_positional: ClassVar[int] = 0  # how many of them may come without a name
+    _not_copied: ClassVar[tuple[str, ...]] = ()  # attributes made from the others when needed
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -147,6 +148,9 @@ class Estimator:
             if repr(value) != repr(self._defaults[name])
         ]
         return f"{type(self).__name__}({', '.join(shown)})"
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name not in self._not_copied}
 
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
@@ -284,7 +288,7 @@ class Ranker(Estimator):
         else:
             assert filtered is not None
             found = filtered(X, most, labels)
-        return found if found.k == k else _pad(found, k)
+        return found.padded(k)
 
     def _predict_allowed(self, X: Any, k: int, labels: LabelFilter) -> TopK:
         """The k best allowed labels: asks for more and more answers until they hold enough."""
@@ -382,11 +386,3 @@ def _unpack_names(state: persist.State, n_labels: int) -> Vocabulary | None:
         return Vocabulary(text[a:b].decode("utf-8", "surrogatepass") for a, b in pairs)
     except ValueError as error:
         raise ModelFormatError(f"label names cannot be read: {error}") from None
-
-
-def _pad(top: TopK, k: int) -> TopK:
-    n, have = len(top), top.k
-    indices = np.full((n, k), -1, np.int32)
-    scores = np.full((n, k), -np.inf, np.float32)
-    indices[:, :have], scores[:, :have] = top.indices, top.scores
-    return TopK._trusted(indices, scores, top.n_labels)

@@ -148,14 +148,14 @@ class LabelFilter:
         array([[0],
                [2]], dtype=int32)
         """
-        parts = [TopK._trusted(*_empty(0, k), None)]
+        parts = [TopK.nothing(0, k)]
         for start, stop in [(0, self.n_rows)] if self.shared else self.blocks():
             if start == stop:
                 continue
             allowed = self.allowed(start, start + 1 if self.shared else stop)
             ids = np.flatnonzero(allowed.any(axis=0))
             if not len(ids):
-                parts.append(TopK._trusted(*_empty(stop - start, k), None))
+                parts.append(TopK.nothing(stop - start, k))
                 continue
             if self.n_labels - len(ids) <= _FEW:
                 ids = np.arange(self.n_labels)
@@ -171,7 +171,7 @@ class LabelFilter:
 
     def keep(self, top: TopK, k: int, *, first: int = 0) -> TopK:
         """The first k allowed answers of every row, padded. ``top`` has the rows from ``first``."""
-        indices, scores = _empty(len(top), k)
+        out = TopK.nothing(len(top), k, top.n_labels)
         step = max(1, _BLOCK // max(1, self.n_labels))
         for start in range(0, len(top), step):
             stop = min(len(top), start + step)
@@ -182,14 +182,9 @@ class LabelFilter:
             slot = np.cumsum(good, axis=1) - 1
             good &= slot < k
             row, column = np.nonzero(good)
-            indices[start + row, slot[row, column]] = ids[row, column]
-            scores[start + row, slot[row, column]] = top.scores[start + row, column]
-        return TopK._trusted(indices, scores, top.n_labels)
-
-
-def _empty(n: int, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Answers (n, k) that name no label, and their scores."""
-    return np.full((n, k), -1, np.int32), np.full((n, k), -np.inf, np.float32)
+            out.indices[start + row, slot[row, column]] = ids[row, column]
+            out.scores[start + row, slot[row, column]] = top.scores[start + row, column]
+        return out
 
 
 @dataclass

@@ -121,6 +121,16 @@ class TopK:
         self.indices, self.scores, self.n_labels = indices, scores, n_labels
         return self
 
+    @classmethod
+    def nothing(cls, n_rows: int, k: int, n_labels: int | None = None) -> TopK:
+        """Return answers of k slots per row that name no label.
+
+        >>> TopK.nothing(1, 2).indices
+        array([[-1, -1]], dtype=int32)
+        """
+        indices = np.full((n_rows, k), -1, np.int32)
+        return cls._trusted(indices, np.full((n_rows, k), -np.inf, np.float32), n_labels)
+
     @property
     def k(self) -> int:
         """Number of slots a row."""
@@ -138,6 +148,18 @@ class TopK:
             np.ascontiguousarray(self.scores[rows]),
             self.n_labels,
         )
+
+    def padded(self, k: int) -> TopK:
+        """Return the same answers with at least k slots per row, padded with -1 and -inf.
+
+        >>> TopK([[3]], [[0.5]]).padded(2).indices
+        array([[ 3, -1]], dtype=int32)
+        """
+        if self.k >= k:
+            return self
+        out = TopK.nothing(len(self), k, self.n_labels)
+        out.indices[:, : self.k], out.scores[:, : self.k] = self.indices, self.scores
+        return out
 
     def head(self, k: int) -> TopK:
         """The first k slots of every row."""

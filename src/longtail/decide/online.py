@@ -45,6 +45,7 @@ class OnlineRule(DecisionRule):
     """
 
     type_tag = "online-rule"
+    _not_copied = ("_lock",)
 
     t_: np.ndarray
     q_: np.ndarray
@@ -175,9 +176,6 @@ class OnlineRule(DecisionRule):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "t_")
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_lock"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)

@@ -89,6 +89,7 @@ class Network(ProbabilityRanker):
     """
 
     type_tag = "network"
+    _not_copied = ("_packed_outputs",)
 
     input_weights_: np.ndarray
     input_bias_: np.ndarray
@@ -399,9 +400,6 @@ class Network(ProbabilityRanker):
         if packed is None:
             packed = self.__dict__["_packed_outputs"] = self._output_arrays().rows()
         return packed
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_packed_outputs"}
 
     def _predict_topk(self, X: Any, k: int) -> TopK:
         threads = n_threads(self.n_jobs)

@@ -87,6 +87,7 @@ class HashCode(Estimator):
     """
 
     type_tag = "hash-code"
+    _not_copied = ("_native_decoder",)
 
     table_: np.ndarray
     seeds_: np.ndarray
@@ -249,9 +250,6 @@ class HashCode(Estimator):
             decoder = core.BucketDecoder(self.table_, self.n_buckets_, n_threads(self.n_jobs))
             self.__dict__["_native_decoder"] = decoder
         return decoder
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_native_decoder"}
 
     def with_labels(self, count: int, buckets: Any = None) -> HashCode:
         """A code with ``count`` more labels, numbered after the present ones; nothing to retrain.

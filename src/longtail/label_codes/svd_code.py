@@ -73,6 +73,7 @@ class SVDCode(Estimator):
     """
 
     type_tag = "svd-code"
+    _not_copied = ("_derived",)
 
     codes_: np.ndarray
     label_vectors_: np.ndarray
@@ -217,9 +218,6 @@ class SVDCode(Estimator):
         if name not in derived:
             derived[name] = make()
         return derived[name]
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_derived"}
 
     def _get_state(self) -> persist.State:
         state = super()._get_state()

@@ -75,6 +75,7 @@ class LinearRanker(Growing, Explaining, ProbabilityRanker):
     """
 
     reads_blocks = True
+    _not_copied = ("_native_searcher",)
 
     layers_: list[Layer]
     label_of_leaf_: np.ndarray
@@ -244,9 +245,6 @@ class LinearRanker(Growing, Explaining, ProbabilityRanker):
     def _weight_of_new(self, name: str) -> float:
         """What a label that comes later weighs: the parameter, or 1 if that is one per label."""
         return 1.0 if np.ndim(vars(self)[name]) else float(vars(self)[name])
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_native_searcher"}
 
     @property
     def nbytes(self) -> int:

@@ -12,19 +12,32 @@ from longtail.report.table import printable
 __all__ = ["document", "element", "head", "row", "safe", "table", "written"]
 
 
+_STYLE = "body { margin: 0; } .lt-report { min-height: 100vh; }"  # around an element
+
+
 def safe(text: object) -> str:
     """Escaped, and without what a browser might obey or cannot show."""
     return escape(printable(str(text)))
 
 
-def document(title: str, inside: str) -> str:
-    """The whole page around an ``element``."""
+def document(title: str, inside: str, style: str = _STYLE) -> str:
+    """Return a whole page: one file, with nothing from elsewhere.
+
+    Parameters
+    ----------
+    title : str
+        What the browser shows as its name; any text.
+    inside : str
+        The body as markup: an ``element``, or something that ``style`` is written for.
+    style : str
+        A style sheet.
+    """
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n'
         f"<title>{safe(title)}</title>\n"
-        "<style>body { margin: 0; } .lt-report { min-height: 100vh; }</style>\n"
+        f"<style>{style}</style>\n"
         f"</head>\n<body>\n{inside}\n</body>\n</html>\n"
     )
 

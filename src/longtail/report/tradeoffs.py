@@ -206,10 +206,8 @@ def _checked(others: Mapping[str, TopK] | None, found: Candidates, k: int) -> di
         etas = top.scores[top.indices >= 0]
         if not ((etas >= 0) & (etas <= 1)).all():
             raise ValueError(f"scores of others[{name!r}] must be probabilities, in [0, 1]")
-        missing = ((0, 0), (0, max(0, k - top.k)))
-        ids = np.pad(top.indices, missing, constant_values=-1)
-        scores = np.pad(top.scores, missing, constant_values=-np.inf)
-        out[str(name)] = TopK._trusted(ids, scores, found.n_labels).head(k)
+        top = TopK._trusted(top.indices, top.scores, found.n_labels)
+        out[str(name)] = top.padded(k).head(k)
     return out
 
 

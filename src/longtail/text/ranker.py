@@ -37,6 +37,7 @@ class TextRanker(ProbabilityRanker):
     """
 
     reads_texts: ClassVar[bool] = True
+    _not_copied: ClassVar[tuple[str, ...]] = ("_encoding", "_exported", "_packed")
 
     tokenizer_: Tokenizer
     encoder_: EncoderState
@@ -165,7 +166,3 @@ class TextRanker(ProbabilityRanker):
             raise ModelFormatError(f"the tokenizer cannot be read: {error}") from None
         self.encoder_ = EncoderState.take(state)
         self.n_truncated_ = state.count("n_truncated")
-
-    def __getstate__(self) -> dict[str, Any]:
-        made = ("_encoding", "_exported", "_packed")
-        return {name: value for name, value in vars(self).items() if name not in made}
