@@ -35,7 +35,7 @@ summary{cursor:pointer;padding:.7rem 0;font-weight:600}
 
 
 def page(title: str, entries: Sequence[Entry]) -> str:
-    """The whole page; it needs no script and nothing from elsewhere."""
+    """Return the whole page; it needs no script and nothing from elsewhere."""
     from longtail.cli.compare import SHOWN
 
     rows = [(m, [e.report[m] for e in entries]) for m in SHOWN if m in entries[0].report.metrics]

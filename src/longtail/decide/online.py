@@ -31,7 +31,7 @@ class OnlineRule(DecisionRule):
     Parameters
     ----------
     metric: a name as in ``BlockCoordinateAscent``, except "coverage".
-    k: labels a row.
+    k: labels per row.
     budget: "exactly" k (as far as there are candidates) or "at_most" k: only labels that gain.
     precision_weight: w in the objective (1 - w) * metric + w * precision at k.
     half_life: rows after which a row counts half, for traffic that changes; None never forgets.
@@ -77,7 +77,7 @@ class OnlineRule(DecisionRule):
 
     @renamed(allow="include", deny="exclude")
     def select(self, eta: Any, *, include: Any = None, exclude: Any = None) -> TopK:
-        """Decides the rows of ``eta`` in order and counts each of them.
+        """Decide the rows of ``eta`` in order and count each of them.
 
         Probabilities, filters and answer as in ``BlockCoordinateAscent.select``; only candidates
         are named.
@@ -124,7 +124,7 @@ class OnlineRule(DecisionRule):
         return by_probability(ids, etas, found.n_labels)
 
     def correct(self, eta: Any, chosen: TopK, Y: Any) -> None:
-        """Replaces what was expected of these rows by their true labels, once these are known.
+        """Replace what was expected of these rows by their true labels, once these are known.
 
         ``eta`` and ``chosen``: what went into and came out of ``select``.
         """
@@ -150,7 +150,7 @@ class OnlineRule(DecisionRule):
             self.p_ = np.maximum(self.p_ + scale * (truth - found.expected_positives()), 0)
 
     def reset(self, n_labels: int | None = None) -> None:
-        """Forgets all rows."""
+        """Forget all rows."""
         if n_labels is None:
             n_labels = len(self.t_) if hasattr(self, "t_") else self.n_labels
         if n_labels is None:

@@ -43,7 +43,9 @@ def document(title: str, inside: str, style: str = _STYLE) -> str:
 
 
 def element(sections: Iterable[str]) -> str:
-    """Sections as one element that brings its style and, if a table can be sorted, the script."""
+    """Return sections as one element that brings its style and, if a table can be sorted, the
+    script.
+    """
     body = "\n".join(part for part in sections if part)
     script = f"<script>{_resource('sort.js')}</script>" if 'class="sortable"' in body else ""
     style = _resource("page.css")
@@ -55,7 +57,7 @@ def _resource(name: str) -> str:
 
 
 def head(names: Sequence[str], extra: Sequence[str] = ()) -> str:
-    """The row of column names; ``extra`` names columns that narrow screens leave out."""
+    """Return the row of column names; ``extra`` names columns that narrow screens leave out."""
     cells = "".join(f'<th scope="col"{_extra(name, extra)}>{safe(name)}</th>' for name in names)
     return f"<tr>{cells}</tr>"
 
@@ -67,7 +69,7 @@ def row(
     extra: Sequence[str] = (),
     kind: str = "",
 ) -> str:
-    """A row with its own name in front; ``cells`` are markup."""
+    """Return a row with its own name in front; ``cells`` are markup."""
     style = f' class="{kind}"' if kind else ""
     inside = "".join(
         f"<td{_extra(column, extra)}>{cell}</td>"
@@ -81,7 +83,7 @@ def _extra(name: str, extra: Sequence[str]) -> str:
 
 
 def table(caption: str, head: str, body: Iterable[str], *, sortable: bool = False) -> str:
-    """A table that scrolls sideways within itself on narrow screens, by keyboard too.
+    """Return a table that scrolls sideways within itself on narrow screens, by keyboard too.
 
     A sortable one scrolls downwards as well, and its column names become buttons.
     """
@@ -93,7 +95,7 @@ def table(caption: str, head: str, body: Iterable[str], *, sortable: bool = Fals
 
 
 def written(html: str, path: str | os.PathLike[str] | None) -> str:
-    """The same page, also written to ``path`` if one is given."""
+    """Return the same page, also written to ``path`` if one is given."""
     if path is not None:
         with open(path, "w", encoding="utf-8", newline="\n") as file:
             file.write(html)

@@ -46,7 +46,7 @@ class Busy(Exception):
 
 
 def heaviness(options: AnswerOptions) -> int:
-    """How many usual texts one text under these options stands for."""
+    """Return how many usual texts one text under these options stands for."""
     return -(-options.k // _FEW)
 
 
@@ -81,7 +81,7 @@ class _Job:
     found: list[Any] = field(default_factory=list)
 
     def advance(self) -> bool:
-        """Works for a slice; whether that was the end."""
+        """Work for a slice; whether that was the end."""
         deadline = time.perf_counter() + SLICE
         for step in self.steps:
             if step is not None:
@@ -106,7 +106,7 @@ class Batcher:
         self._pace = 1.0  # seconds a text in the last call of the model
 
     def at_once(self, texts: list[Any], options: AnswerOptions) -> bool:
-        """Whether these texts would be answered on the spot."""
+        """Return whether these texts would be answered on the spot."""
         quick = self._pace <= QUICK and len(texts) * heaviness(options) <= 4
         return quick and self._at_rest() and _is_short(texts)
 
@@ -140,7 +140,7 @@ class Batcher:
         return [answer for answers in found for answer in answers]
 
     async def explain(self, steps: Iterator[Any], n_labels: int) -> list[Any]:
-        """What ``steps`` yields, without the Nones; ``n_labels`` count as so many texts."""
+        """Return what ``steps`` yields, without the Nones; ``n_labels`` count as so many texts."""
         self._admit(n_labels)
         job = _Job(steps, n_labels, asyncio.get_running_loop().create_future())
         self._jobs.append(job)
@@ -227,7 +227,9 @@ def _is_short(texts: list[Any]) -> bool:
 
 
 def _answer(batch: list[_Piece]) -> list[list[Answer] | BaseException]:
-    """Pieces of the same model and equal options in one call; an error stays with its piece."""
+    """Return pieces of the same model and equal options in one call; an error stays with its
+    piece.
+    """
     groups: dict[tuple[int, AnswerOptions], list[int]] = {}
     for i, piece in enumerate(batch):
         groups.setdefault((id(piece.tagger), piece.options), []).append(i)

@@ -98,7 +98,7 @@ def _table(rows: list[tuple[str, str, str]]) -> str:
 
 
 def _type(schema: dict[str, Any]) -> str:
-    """The type of a value, in words, with a link to its shape."""
+    """Return the type of a value, in words, with a link to its shape."""
     if "$ref" in schema:
         name = escape(_named(schema))
         return f'<a href="#{name}">{name}</a>'

@@ -95,7 +95,7 @@ class Predicting:
         return Response(found.encode("ascii"), media_type="application/json")
 
     def router(self) -> APIRouter:
-        """The endpoints, for the framework and its contract."""
+        """Return the endpoints, for the framework and its contract."""
         answers = {"/predict": self.answer, "/explain": self.explain}
 
         class Route(APIRoute):
@@ -131,7 +131,7 @@ async def _read(
     receive: Receive,
     answer: Callable[[Asked, Receive], Awaitable[Any]],
 ) -> Any:
-    """Checks the body and answers; what cannot be answered becomes a refusal."""
+    """Check the body and answer; what cannot be answered becomes a refusal."""
     stated = content_type.partition(";")[0].strip().lower()
     if stated != "application/json" and not stated.endswith("+json"):
         return refusal(415, "send JSON, with content-type: application/json")

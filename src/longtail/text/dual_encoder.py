@@ -337,7 +337,7 @@ class DualEncoder(TextRanker):
         return self.label_vectors_
 
     def _labels(self) -> LabelIndex:
-        """The labels, ready to be searched; made on first use and not part of the state."""
+        """Return the labels, ready to be searched; made on first use and not part of the state."""
         made_for, searched = self.__dict__.get("_searched", (None, None))
         key = self._search_key()
         if searched is None or made_for != key:

@@ -139,7 +139,7 @@ class TextRanker(ProbabilityRanker):
         (path / "tokenizer.json").write_text(self.tokenizer_.json, encoding="utf-8")
 
     def _saved_encoder(self) -> EncoderState:
-        """The encoder with its ONNX file, as ``onnx`` asks for one; written once."""
+        """Return the encoder with its ONNX file, as ``onnx`` asks for one; written once."""
         made_for, saved = self.__dict__.get("_exported", (None, None))
         if saved is None or made_for != self.onnx:
             saved = with_onnx(self.encoder_, self.onnx)
