@@ -30,12 +30,18 @@ class OnlineRule(DecisionRule):
 
     Parameters
     ----------
-    metric: a name as in ``BlockCoordinateAscent``, except "coverage".
-    k: labels per row.
-    budget: "exactly" k (as far as there are candidates) or "at_most" k: only labels that gain.
-    precision_weight: w in the objective (1 - w) * metric + w * precision at k.
-    half_life: rows after which a row counts half, for traffic that changes; None never forgets.
-    n_labels: width of the label space; None takes it from the first call.
+    metric : str
+        A name as in ``BlockCoordinateAscent``, except "coverage".
+    k : int
+        Labels per row.
+    budget : str
+        "exactly" k (as far as there are candidates) or "at_most" k: only labels that gain.
+    precision_weight : float
+        w in the objective (1 - w) * metric + w * precision at k.
+    half_life : float or None
+        Rows after which a row counts half, for traffic that changes; None never forgets.
+    n_labels : int or None
+        Width of the label space; None takes it from the first call.
 
     State: ``t_``, ``q_``, ``p_`` (L,), ``n_rows_``; ``reset`` forgets it, ``save`` keeps it.
 
