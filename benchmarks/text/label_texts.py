@@ -93,7 +93,7 @@ def run(
             top = with_answer(model, answer).predict_topk(other, k=5)
             records.append({"answer": answer, **about, **measured(Y, Y_other, top)})
     if kind == "unidec":
-        vote = lt.NearestNeighbors(n_neighbors=50, weights="softmax", temperature=0.05)
+        vote = lt.baselines.NearestNeighbors(n_neighbors=50, weights="softmax", temperature=0.05)
         top = vote.fit(model.embed(tokens), Y).predict_topk(model.embed(other), k=5)
         records.append({"answer": "vote", **about, **measured(Y, Y_other, top)})
     if new is not None and first and kind not in ("classifier", "as-published"):

@@ -157,7 +157,7 @@ def learned_targets(learn: bool, targets: str | None) -> bool | float | str:
     """``learn_label_texts`` of a tagger, from ``--learn-label-texts`` and ``--label-targets``."""
     if targets is None:
         return learn
-    from longtail.augment.gandalf import GRAPHS
+    from longtail.augment.gandalf_rows import GRAPHS
 
     if targets in GRAPHS:
         return targets

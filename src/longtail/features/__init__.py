@@ -3,6 +3,6 @@
 from longtail.features.block_rows import beside
 from longtail.features.mapped_rows import load_matrix, save_matrix
 from longtail.features.tfidf import Tfidf
-from longtail.features.unit_rows import unit_rows
+from longtail.features.unit_length import unit_rows
 
 __all__ = ["Tfidf", "beside", "load_matrix", "save_matrix", "unit_rows"]
