@@ -9,7 +9,7 @@ import numpy as np
 
 from longtail._native import core, csr_args, n_threads
 from longtail.answers.topk import TopK
-from longtail.calibrate import choose
+from longtail.calibrate.choice import choose
 
 __all__ = ["Pairs", "Suspect", "examined_pairs", "missing_probability"]
 
