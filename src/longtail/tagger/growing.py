@@ -24,7 +24,7 @@ def announce(tagger: Tagger, label_texts: Mapping[str, str]) -> None:
     """``Tagger.add_labels`` for labels that have a name and a text, and no rows."""
     _check_grows(tagger)
     if not getattr(tagger.model_, "reads_label_texts", False):
-        raise cannot(tagger.model_, "find labels by what they are called: give texts with them")
+        raise cannot(tagger.model_, "labels without texts: give some that have them")
     new = _as_label_texts(label_texts)
     known = [name for name in new if name in tagger.vocabulary_]
     if known or not new:
@@ -64,7 +64,7 @@ def teach(
 
 def _check_grows(tagger: Tagger) -> None:
     if not hasattr(tagger.model_, "add_labels"):
-        raise cannot(tagger.model_, "learn new labels")
+        raise cannot(tagger.model_, "new labels")
     if hasattr(tagger.rule_, "fit"):
         raise ValueError(
             f"{type(tagger.rule_).__name__} was learned for the labels there are: fit anew, or "

@@ -56,7 +56,7 @@ def learn_from_held_out(
     curve: Curve | None = None,
     label_texts: list[str] | None = None,
 ) -> Any:
-    """Calibrates the fitted model, if asked to and it can be; returns the rule, fitted if it fits.
+    """Calibrate the fitted model, if asked to and it can be; return the rule, fitted if it fits.
 
     ``X``, ``Y``: the rows the model was fitted on; ``label_rows``: further rows of the training
     that are no texts of the kind it will be asked about, and are never held out. ``curve``: that
