@@ -34,7 +34,7 @@ def cross_fit(
     if not 2 <= folds <= n:
         raise ValueError(f"folds must lie between 2 and the number of rows, {n}, got {folds}")
     fold = np.random.default_rng(random_state).permutation(n) % folds
-    ids, scores = np.full((n, k), -1, np.int32), np.full((n, k), -np.inf, np.float32)
+    out = TopK.nothing(n, k, n_labels)
     for f in range(folds):
         inside, outside = np.flatnonzero(fold == f), np.flatnonzero(fold != f)
         options = {
@@ -44,8 +44,8 @@ def cross_fit(
         copy = _unfitted(model)
         copy.fit(X[outside], Y[outside], **options)
         top = copy.predict_topk(X[inside], k)
-        ids[inside], scores[inside] = top.indices, top.scores
-    return TopK._trusted(ids, scores, n_labels)
+        out.indices[inside], out.scores[inside] = top.indices, top.scores
+    return out
 
 
 def _unfitted(model: Any) -> Any:
