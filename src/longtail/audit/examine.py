@@ -16,7 +16,7 @@ from longtail.calibrate import cross_fit
 from longtail.metrics import frequency_bins
 from longtail.metrics.propensity_scored import inverse_propensities
 from longtail.propensity import JainPropensity
-from longtail.propensity.base import label_counts
+from longtail.propensity.base import label_counts, model_name
 from longtail.report import psp_diagnostic
 from longtail.report.measure import as_ks
 
@@ -138,8 +138,7 @@ def _propensities(propensity: Any, Y: Any) -> dict[str, Any]:
         if not propensity:
             raise ValueError("propensity is an empty mapping: give at least one model")
         return {str(name): p for name, p in propensity.items()}
-    known = hasattr(propensity, "inverse_")
-    return {type(propensity).__name__ if known else "given vector": propensity}
+    return {model_name(propensity): propensity}
 
 
 def _answers(model: Any, X: Any, Y: Any, k: int, folds: int, seed: int) -> TopK:
