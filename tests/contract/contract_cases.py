@@ -84,6 +84,22 @@ WITH_TEXTS = [
         texts=True,
     ),
     Case(
+        "Ensemble(learned, texts)",
+        lambda **p: lt.Ensemble(
+            **{
+                "models": [
+                    (lt.Tfidf(min_df=1), lt.OneVsAll()),
+                    lt.TextNetwork(**TEXTS),
+                    (1, lt.NearestNeighbors(weights="softmax")),
+                ],
+                "rule": "learned",
+                "folds": 2,
+                **p,
+            }
+        ),
+        texts=True,
+    ),
+    Case(
         "MACH(texts)",
         lambda **p: lt.MACH(
             **{"estimator": lt.TextNetwork(**TEXTS), "n_buckets": 8, "n_repetitions": 2, **p}
@@ -99,6 +115,12 @@ CASES = [
         lambda **p: lt.OneVsAll(**{"missing_labels": lt.JainPropensity(), **p}),
     ),
     Case("Ensemble", lambda **p: lt.Ensemble(models=[lt.OneVsAll(), lt.NearestNeighbors()], **p)),
+    Case(
+        "Ensemble(learned)",
+        lambda **p: lt.Ensemble(
+            **{"models": [lt.OneVsAll(), lt.NearestNeighbors()], "rule": "learned", **p}
+        ),
+    ),
     Case("MACH", lambda **p: lt.MACH(**{"estimator": "linear", **p})),
     Case(
         "DECLARE",

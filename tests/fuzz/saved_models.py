@@ -80,6 +80,14 @@ MODELS: dict[str, Callable[[Path], None]] = {
     "one-vs-all-blocks": lambda path: lt.OneVsAll().fit(BLOCKS, Y).save(path),
     "xr-linear-blocks": lambda path: lt.compact(lt.XRLinear(tree=TREE).fit(BLOCKS, Y)).save(path),
     "ensemble": lambda path: lt.Ensemble(models=[lt.XRLinear(), NEAREST]).fit(X, Y).save(path),
+    "ensemble-learned": lambda path: (
+        lt.Ensemble(models=[lt.XRLinear(), NEAREST], rule="learned").fit(X, Y).save(path)
+    ),
+    "ensemble-of-parts": lambda path: (
+        lt.Ensemble(models=[(lt.Tfidf(min_df=1), lt.OneVsAll()), (lt.Tfidf(min_df=1), NEAREST)])
+        .fit(TEXTS, lt.Vocabulary.from_lists(LABELS).encode(LABELS))
+        .save(path)
+    ),
     "nearest-neighbors": lambda path: NEAREST.fit(X, Y).save(path),
     "nearest-neighbors-dense": lambda path: NEAREST.fit(X.toarray(), Y).save(path),
     "popularity": lambda path: lt.Popularity().fit(X, Y).name_labels(NAMES).save(path),
