@@ -13,7 +13,7 @@ from longtail.text import TextNetwork, UniDEC
 
 __all__ = ["best_model", "best_parts"]
 
-TREES = 2  # of each of the two parts that are trees: two of each beat three of one
+TREES, LABEL_TREES = 3, 2  # seeds averaged in the part over words, and in that with label texts
 NEIGHBORS = 50
 
 
@@ -39,13 +39,13 @@ def best_parts(
     seed = as_seed(random_state) % 2**31
     settings = {"n_jobs": n_jobs, "memory_limit": memory_limit}
 
-    def trees(first: int) -> Ensemble:
-        models = [XRLinear(random_state=seed + first + i, **settings) for i in range(TREES)]
-        return Ensemble(models=models)
+    def trees(seeds: range) -> Ensemble:
+        return Ensemble(models=[XRLinear(random_state=seed + i, **settings) for i in seeds])
 
-    parts = [Part(vectorizer, trees(0), name="trees")]
+    parts = [Part(vectorizer, trees(range(TREES)), name="trees")]
     if label_texts:
-        parts.append(Part(vectorizer, trees(TREES), label_texts=True, name="trees, label texts"))
+        more = trees(range(TREES, TREES + LABEL_TREES))
+        parts.append(Part(vectorizer, more, label_texts=True, name="trees, label texts"))
     near = NearestNeighbors(n_neighbors=NEIGHBORS, n_jobs=n_jobs)
     parts.append(Part(vectorizer, near, name="neighbours by words"))
     if encoder is None:
