@@ -17,7 +17,7 @@ FORMATTED_CPP := $(CPP) $(shell find tests -name '*.cpp' -o -name '*.h')
 PREFIX_PATH := PATH="$(CURDIR)/$(BIN):$$PATH"
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format bench docs sanitize tsan arm fuzz dist clean
+.PHONY: help setup demo test check format bench docs sanitize tsan arm fuzz mutants dist clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -120,6 +120,9 @@ arm:  ## run the threaded kernels on an emulated ARM processor (needs g++-aarch6
 fuzz: setup  ## fuzz models, calls, texts, memory and HTTP, then the text reader (the latter needs clang)
 	@$(BIN)/python tests/fuzz/fuzz.py $(ARGS)
 	@tests/fuzz/run.sh
+
+mutants: setup  ## change the package in 300 small ways and name the changes that no test notices (an hour)
+	@$(BIN)/python tests/mutation/run.py $(ARGS)
 
 # On Linux the wheel is also marked with the oldest C library that it runs with (manylinux_2_28 and the like).
 dist: $(DEV)  ## build the source distribution, and from it a wheel for machines like this one, into dist/

@@ -15,8 +15,9 @@ The rule is learned on the dev rows of TIB-SID-en, and on a held-out tenth of th
 DebDeps-src, whose parts are then fitted again on all of them. ``--dev`` is for choosing settings:
 it learns the rule on one half of the dev rows (or of a held-out tenth) and measures on the other.
 Beside them stands "three trees", what ``quality="fast"`` chooses, as they come; the journal also
-has the time with the second training that makes probabilities of their scores. ``--keep FOLDER`` writes the 100
-best labels of every part for dev and test rows (ids and scores), to try other fusions on.
+has the time with the second training that makes probabilities of their scores. ``--keep FOLDER``
+writes the 100 best labels of every part for dev and test rows (ids and scores), to try other
+fusions on.
 """
 
 from __future__ import annotations

@@ -90,7 +90,7 @@ WITH_TEXTS = [
                 "models": [
                     (lt.Tfidf(min_df=1), lt.OneVsAll()),
                     lt.TextNetwork(**TEXTS),
-                    (1, lt.NearestNeighbors(weights="softmax")),
+                    (1, lt.baselines.NearestNeighbors(weights="softmax")),
                 ],
                 "rule": "learned",
                 "folds": 2,
@@ -109,16 +109,25 @@ WITH_TEXTS = [
 ]
 CASES = [
     Case("OneVsAll", lt.OneVsAll),
-    Case("XRLinear", lambda **p: lt.XRLinear(**{"tree": lt.LabelTree(leaf=4, branching=2), **p})),
+    Case(
+        "XRLinear", lambda **p: lt.XRLinear(**{"tree": lt.tree.LabelTree(leaf=4, branching=2), **p})
+    ),
     Case(
         "OneVsAll(missing labels)",
         lambda **p: lt.OneVsAll(**{"missing_labels": lt.JainPropensity(), **p}),
     ),
-    Case("Ensemble", lambda **p: lt.Ensemble(models=[lt.OneVsAll(), lt.NearestNeighbors()], **p)),
+    Case(
+        "Ensemble",
+        lambda **p: lt.Ensemble(models=[lt.OneVsAll(), lt.baselines.NearestNeighbors()], **p),
+    ),
     Case(
         "Ensemble(learned)",
         lambda **p: lt.Ensemble(
-            **{"models": [lt.OneVsAll(), lt.NearestNeighbors()], "rule": "learned", **p}
+            **{
+                "models": [lt.OneVsAll(), lt.baselines.NearestNeighbors()],
+                "rule": "learned",
+                **p,
+            }
         ),
     ),
     Case("MACH", lambda **p: lt.MACH(**{"estimator": "linear", **p})),
@@ -132,11 +141,17 @@ CASES = [
             **{"n_components": 8, "compression": "svd", "targets": "codes", **p}
         ),
     ),
-    Case("Popularity", lt.Popularity),
-    Case("NearestNeighbors", lambda **p: lt.NearestNeighbors(**{"n_neighbors": 5, **p})),
-    Case("NearestNeighbors(uniform)", lambda **p: lt.NearestNeighbors(weights="uniform", **p)),
-    Case("NearestNeighbors(softmax)", lambda **p: lt.NearestNeighbors(weights="softmax", **p)),
-    Case("NearestNeighbors(dot)", lambda **p: lt.NearestNeighbors(normalize=False, **p)),
+    Case("Popularity", lt.baselines.Popularity),
+    Case("NearestNeighbors", lambda **p: lt.baselines.NearestNeighbors(**{"n_neighbors": 5, **p})),
+    Case(
+        "NearestNeighbors(uniform)",
+        lambda **p: lt.baselines.NearestNeighbors(weights="uniform", **p),
+    ),
+    Case(
+        "NearestNeighbors(softmax)",
+        lambda **p: lt.baselines.NearestNeighbors(weights="softmax", **p),
+    ),
+    Case("NearestNeighbors(dot)", lambda **p: lt.baselines.NearestNeighbors(normalize=False, **p)),
     *(WITH_TORCH if find_spec("torch") else []),
     *(WITH_TEXTS if find_spec("torch") and find_spec("tokenizers") else []),
 ]

@@ -6,8 +6,8 @@ import importlib
 
 from contract_cases import CASES, WITH_TEXTS, WITH_TORCH
 
+from longtail._models import TABLE
 from longtail.base import Ranker
-from longtail.models import TABLE
 
 
 def test_every_ranker_that_can_be_loaded_has_a_case() -> None:

@@ -10,15 +10,15 @@ import pytest
 import scipy.sparse as sp
 
 import longtail as lt
+from longtail._models import from_state
 from longtail._native import core
+from longtail.answers.topk import TopK
 from longtail.base import Ranker
 from longtail.data.paired_rows import PairedRows
 from longtail.data.text_rows import TextRows
-from longtail.data.topk import TopK
 from longtail.ensemble import Part
-from longtail.ensemble.fusion import Fusion
+from longtail.ensemble.learned_fusion import Fusion
 from longtail.exceptions import ModelFormatError
-from longtail.models import from_state
 from longtail.testing.problems import as_texts, make_problem
 
 L = 30
@@ -159,7 +159,7 @@ def test_parts_of_many_kinds_over_texts(tmp_path: Path) -> None:
     model = lt.Ensemble(
         models=[
             Part(words, lt.OneVsAll(), label_texts=True, name="with label texts"),
-            (words, lt.NearestNeighbors()),
+            (words, lt.baselines.NearestNeighbors()),
             (lt.Tfidf(min_df=1, ngram_range=(1, 2)), lt.OneVsAll()),
         ],
         rule="learned",
@@ -192,7 +192,7 @@ def test_rows_of_tokens_and_features() -> None:
             Part(None, lt.OneVsAll(), label_texts=True),
             network,
             lt.UniDEC(**small, head_learning_rate=0.01),
-            (2, lt.NearestNeighbors(weights="softmax")),
+            (2, lt.baselines.NearestNeighbors(weights="softmax")),
         ],
         rule="learned",
         folds=2,
@@ -209,7 +209,7 @@ def test_one_pass_of_an_encoder_serves_all_that_share_it(monkeypatch: Any) -> No
     problem = make_problem()
     texts = as_texts(problem.X)
     network = lt.TextNetwork(encoder="average", epochs=2, device="cpu", n_jobs=1, onnx=False)
-    neighbors = lt.NearestNeighbors(weights="softmax")
+    neighbors = lt.baselines.NearestNeighbors(weights="softmax")
     model = lt.Ensemble(models=[network, (0, neighbors)], rule="learned", folds=2)
     model.fit(texts, problem.Y)
     passes = []
@@ -251,7 +251,7 @@ def test_what_each_part_adds(known: Any, tmp_path: Path) -> None:
         assert name in ("head", "tail")
         assert float(lt.metrics.precision_at_k(truth, top, k=3)) < whole - 0.05
     assert set(model.answers_of_parts(rows, k=3)) == set(model.part_seconds) == {"head", "tail"}
-    plain = lt.Ensemble(models=[lt.Popularity()]).fit(X, Y)
+    plain = lt.Ensemble(models=[lt.baselines.Popularity()]).fit(X, Y)
     with pytest.raises(ValueError, match="learned"):
         plain.answers_without_parts(X)
 
@@ -259,16 +259,18 @@ def test_what_each_part_adds(known: Any, tmp_path: Path) -> None:
 def test_few_rows_and_no_hits() -> None:
     """Where nothing can be learned, the sources' probabilities are averaged."""
     X, Y = np.eye(4, dtype=np.float32), [[0], [1], [0], [1]]
-    model = lt.Ensemble(models=[lt.OneVsAll(), lt.NearestNeighbors()], rule="learned").fit(X, Y)
+    model = lt.Ensemble(
+        models=[lt.OneVsAll(), lt.baselines.NearestNeighbors()], rule="learned"
+    ).fit(X, Y)
     assert model.fusion_ is not None and not len(model.fusion_.trees.roots)
     assert ((model.predict_proba_topk(X, k=2).scores) <= 1).all()
-    one = lt.Ensemble(models=[lt.Popularity()], rule="learned").fit(X[:1], [[0]])
+    one = lt.Ensemble(models=[lt.baselines.Popularity()], rule="learned").fit(X[:1], [[0]])
     assert one.predict_topk(X, k=1).indices.ravel().tolist() == [0] * 4
 
 
 def test_labels_come_and_go() -> None:
     problem = make_problem(n=400)
-    trees = lt.XRLinear(tree=lt.LabelTree(leaf=4, branching=2))
+    trees = lt.XRLinear(tree=lt.tree.LabelTree(leaf=4, branching=2))
     model = lt.Ensemble(models=[lt.OneVsAll(), trees], rule="learned")
     model.fit(problem.X, problem.Y[:, :9])
     model.add_labels(problem.X, problem.Y[:, 9:], Y_old=problem.Y[:, :9])
@@ -283,8 +285,8 @@ def test_labels_come_and_go() -> None:
 @pytest.mark.parametrize(
     ("models", "error", "message"),
     [
-        ([(0, lt.NearestNeighbors())], ValueError, "earlier"),
-        ([lt.OneVsAll(), (0, lt.NearestNeighbors())], TypeError, "OneVsAll has none"),
+        ([(0, lt.baselines.NearestNeighbors())], ValueError, "earlier"),
+        ([lt.OneVsAll(), (0, lt.baselines.NearestNeighbors())], TypeError, "OneVsAll has none"),
         ([("words", lt.OneVsAll())], TypeError, "representation"),
         ([(lt.Tfidf(), lt.TextNetwork())], TypeError, "reads texts itself"),
         ([lt.Tfidf()], TypeError, "must be rankers"),
@@ -303,7 +305,9 @@ def test_models_that_are_none(models: Any, error: Any, message: str) -> None:
 def test_settings_that_are_none(known: Any, how: dict[str, Any]) -> None:
     X, Y = known
     with pytest.raises(ValueError, match=next(iter(how))):
-        lt.Ensemble(models=[lt.Popularity()], rule="learned", **how).fit(X[:2500], Y[:2500])
+        lt.Ensemble(models=[lt.baselines.Popularity()], rule="learned", **how).fit(
+            X[:2500], Y[:2500]
+        )
 
 
 def test_texts_for_a_part_that_takes_features() -> None:
@@ -314,14 +318,16 @@ def test_texts_for_a_part_that_takes_features() -> None:
 
 
 def test_members_that_are_fitted_already_cannot_be_learned() -> None:
-    fitted = lt.Popularity().fit(np.eye(3), [[0], [1], [0]])
+    fitted = lt.baselines.Popularity().fit(np.eye(3), [[0], [1], [0]])
     with pytest.raises(ValueError, match="learned"):
         lt.Ensemble.of([fitted], rule="learned")
 
 
 def test_a_damaged_fusion_is_refused(known: Any) -> None:
     X, Y = known
-    model = lt.Ensemble(models=[lt.Popularity(), lt.NearestNeighbors()], rule="learned")
+    model = lt.Ensemble(
+        models=[lt.baselines.Popularity(), lt.baselines.NearestNeighbors()], rule="learned"
+    )
     good = model.fit(X[:2500], Y[:2500])._get_state()
     assert isinstance(from_state(good).fusion_, Fusion)
     for name, value in (

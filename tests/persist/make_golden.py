@@ -146,11 +146,11 @@ def with_torch() -> dict[str, Ranker]:
 
 def models() -> dict[str, Ranker]:
     """Every estimator that can be saved, fitted."""
-    xr_linear = lt.XRLinear(tree=lt.LabelTree(level_sizes=[2])).fit(X, Y)
+    xr_linear = lt.XRLinear(tree=lt.tree.LabelTree(level_sizes=[2])).fit(X, Y)
     return {
-        "popularity": lt.Popularity().fit(X, Y),
-        "nearest-neighbors-dense": lt.NearestNeighbors(n_neighbors=3).fit(X, Y),
-        "nearest-neighbors-sparse": lt.NearestNeighbors(
+        "popularity": lt.baselines.Popularity().fit(X, Y),
+        "nearest-neighbors-dense": lt.baselines.NearestNeighbors(n_neighbors=3).fit(X, Y),
+        "nearest-neighbors-sparse": lt.baselines.NearestNeighbors(
             n_neighbors=2, weights="uniform", normalize=False
         ).fit(sp.csr_matrix(X), Y),
         "one-vs-all": lt.OneVsAll().fit(X, Y),
@@ -163,7 +163,7 @@ def models() -> dict[str, Ranker]:
         "network-float8": with_outputs("float8"),
         "network-fan-in": with_outputs(None, fan_in=2),
         **(with_torch() if HAS_TORCH else {}),
-        "ensemble": lt.Ensemble.of([xr_linear, lt.Popularity().fit(X, Y)]),
+        "ensemble": lt.Ensemble.of([xr_linear, lt.baselines.Popularity().fit(X, Y)]),
     }
 
 

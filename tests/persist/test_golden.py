@@ -51,7 +51,7 @@ def test_all_of_a_version(folder: Path, mmap: bool) -> None:
 
 def test_every_kind_of_ranker_has_a_golden_file() -> None:
     golden = {model.type_tag for model in make_golden.models().values()}
-    for tag, home in lt.models.TABLE.items():
+    for tag, home in lt._models.TABLE.items():
         module, _, name = home.partition(":")
         if issubclass(getattr(importlib.import_module(module), name), Ranker):
             known = tag in golden or (tag in TEXT_MODELS and not make_golden.HAS_TORCH)

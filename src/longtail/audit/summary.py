@@ -34,7 +34,7 @@ class PropensityFit:
 
 @dataclass(frozen=True, repr=False)
 class Audit:
-    """The result of ``longtail.audit``. Printing it gives a table.
+    """The result of ``longtail.audit.find_missing``. Printing it gives a table.
 
     ``missing``: the suspects, most probable first; ``expected_missing``: how many of the
     ``n_examined`` pairs are relevant but absent, under the ``propensity`` model named; ``psp``:
@@ -138,7 +138,7 @@ class Audit:
         }
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
-        """A page with no outside address; also written to ``path`` if one is given."""
+        """Return a page with no outside address; also written to ``path`` if one is given."""
         from longtail.audit.page import page
         from longtail.report.markup import written
 

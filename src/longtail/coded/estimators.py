@@ -9,7 +9,7 @@ from typing import Any
 
 from longtail import persist
 from longtail._validation import as_features
-from longtail.base import Estimator
+from longtail.base import Estimator, unfitted
 from longtail.coded.ridge import Ridge
 from longtail.deep import Network
 from longtail.exceptions import ModelFormatError
@@ -38,12 +38,12 @@ _CLASSES = {cls.type_tag: cls for cls in (OneVsAll, Ridge, *NETWORKS)}
 
 
 def bucket_estimator(estimator: Any) -> OneVsAll | Network | TextNetwork:
-    """An unfitted classifier of buckets: a ``OneVsAll``, ``Network`` or ``TextNetwork``."""
+    """Return an unfitted classifier of buckets: a ``OneVsAll``, ``Network`` or ``TextNetwork``."""
     return _choose(estimator, OneVsAll)  # type: ignore[no-any-return]
 
 
 def code_estimator(estimator: Any) -> Ridge | Network | TextNetwork:
-    """An unfitted regressor of codes: a ``Ridge``, ``Network`` or ``TextNetwork``.
+    """Return an unfitted regressor of codes: a ``Ridge``, ``Network`` or ``TextNetwork``.
 
     By name, the network takes smaller steps, fewer of them, and no dropout.
     """
@@ -62,7 +62,7 @@ def _choose(estimator: Any, linear: type[Estimator]) -> Any:
                 "choose it, or pip install 'longtail[deep]' for the network)"
             )
     if isinstance(estimator, (linear, *NETWORKS)):
-        return type(estimator)(**estimator.get_params(deep=False))
+        return unfitted(estimator)
     if isinstance(estimator, str) and estimator in ("linear", "network"):
         return linear() if estimator == "linear" else Network()
     raise ValueError(
@@ -72,7 +72,7 @@ def _choose(estimator: Any, linear: type[Estimator]) -> Any:
 
 
 def from_part(state: persist.State) -> Any:
-    """The fitted estimator of a part of a saved model."""
+    """Return the fitted estimator of a part of a saved model."""
     if state.type not in _CLASSES:
         raise ModelFormatError(f"a coded model cannot hold a {state.type!r}")
     return _CLASSES[state.type]._from_state(state)  # type: ignore[attr-defined]

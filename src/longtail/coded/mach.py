@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from typing import Any
 
@@ -9,7 +10,9 @@ import numpy as np
 
 from longtail import persist
 from longtail._native import n_threads
-from longtail._validation import as_k, as_seed
+from longtail._validation import as_k, as_seed, let_pass
+from longtail.answers.label_filter import LabelFilter
+from longtail.answers.topk import TopK
 from longtail.calibrate.ranker import ProbabilityRanker
 from longtail.coded.estimators import (
     NETWORKS,
@@ -29,11 +32,9 @@ from longtail.coded.repetitions import (
     numbers,
     seeds,
 )
-from longtail.codes import HashCode
-from longtail.data.label_filter import LabelFilter
-from longtail.data.topk import TopK
 from longtail.deep.network import one_label_each
 from longtail.exceptions import ModelFormatError
+from longtail.label_codes import HashCode
 from longtail.text import TextNetwork
 
 __all__ = ["MACH"]
@@ -78,6 +79,7 @@ class MACH(GrowingBuckets, ProbabilityRanker):
     """
 
     type_tag = "mach"
+    _not_copied = ("_active_code",)
 
     code_: HashCode
     repetitions_: dict[int, Any]
@@ -109,17 +111,31 @@ class MACH(GrowingBuckets, ProbabilityRanker):
         self.n_jobs = n_jobs
 
     def fit(
-        self, X: Any, Y: Any, *, repetitions: Iterable[int] | None = None, code: Any = None
+        self,
+        X: Any,
+        Y: Any,
+        *,
+        repetitions: Iterable[int] | None = None,
+        code: Any = None,
+        checkpoint: str | os.PathLike[str] | None = None,
     ) -> Any:
         """Learns from features ``X`` (n, d) and labels ``Y`` (n, L).
 
         ``repetitions``: the numbers of those to train; None for all. A model with some of them
         answers with what it has. ``code``: a fitted ``HashCode`` to use, such as an injective one.
+        ``checkpoint``: a folder, in which every repetition has one of its own for what its
+        classifier keeps while it is trained.
         """
-        return self._learn(X, Y, repetitions=repetitions, code=code)
+        return self._learn(X, Y, repetitions=repetitions, code=code, checkpoint=checkpoint)
 
     def _fit(
-        self, X: Any, Y: Any, *, repetitions: Iterable[int] | None = None, code: Any = None
+        self,
+        X: Any,
+        Y: Any,
+        *,
+        repetitions: Iterable[int] | None = None,
+        code: Any = None,
+        checkpoint: str | os.PathLike[str] | None = None,
     ) -> None:
         from joblib import Parallel, delayed
 
@@ -145,6 +161,7 @@ class MACH(GrowingBuckets, ProbabilityRanker):
                 code.encode_repetition(Y, r),
                 int(own_seeds[r]),
                 self.n_jobs,
+                None if checkpoint is None else os.path.join(checkpoint, f"repetition{r}"),
             )
             for r in wanted
         )
@@ -225,7 +242,7 @@ class MACH(GrowingBuckets, ProbabilityRanker):
     def bucket_scores(self, X: Any) -> np.ndarray:
         """Raw scores (n, R, B) of the trained repetitions, in order of their numbers."""
         self._check_fitted()
-        X = self._rows(X)
+        X = let_pass(self._rows(X))
         out = np.empty((X.shape[0], len(self.repetitions_), self.code_.n_buckets_), np.float32)
         for slot, (r, classifier) in enumerate(self.repetitions_.items()):
             classifier.n_jobs = self.n_jobs
@@ -246,7 +263,7 @@ class MACH(GrowingBuckets, ProbabilityRanker):
         """In parts: as many rows at a time as have ``CHUNK`` bucket scores and answers."""
         step = max(1, min(max(64, CHUNK // self.n_outputs_), CHUNK // k))
         parts = [
-            code.decode(self.bucket_scores(X[begin : begin + step]), k)
+            code.decode(self.bucket_scores(let_pass(X[begin : begin + step])), k)
             for begin in range(0, max(1, X.shape[0]), step)
         ]
         return TopK._trusted(
@@ -305,9 +322,6 @@ class MACH(GrowingBuckets, ProbabilityRanker):
 
     def _bucket_link(self) -> str:
         return _link(next(iter(self.repetitions_.values())))
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_active_code"}
 
     def _get_state(self) -> persist.State:
         state = super()._get_state()

@@ -1,5 +1,22 @@
-"""Formats of the field, data sets, and the currency of predictions."""
+"""Formats of the field, and data sets.
 
+::
+
+    name, path or table ──► load ──► detect ──► a module per layout ──► records ──► Dataset
+                              │                 xc_folder, npz_pairs, pecos_folder, label_features,
+                              │                 raw_text, fasttext_lines, table_folder, tables
+                              └─► registry ──► download, archive, cache (published: what is known)
+
+A new layout is one module with a reader and a writer, and a line in ``detect``. Files that layouts
+share: ``label_file``, ``filter_pairs``, ``json_lines``, ``cells``; ``place`` says where something
+is wrong. Data without a file: ``synthetic`` (``make_longtail``), ``icd10cm``. About data:
+``describe``, ``split``, ``fingerprints`` and ``row_filter`` (which rows were seen). Rows of another
+kind than a matrix: ``tokens``, ``text_rows``, ``paired_rows``.
+"""
+
+from typing import Any
+
+from longtail._renamed import moved
 from longtail.data.dataset import Dataset, Split
 from longtail.data.description import Description
 from longtail.data.fasttext_lines import (
@@ -27,8 +44,6 @@ from longtail.data.synthetic import make_longtail
 from longtail.data.table_folder import read_table_folder, write_table_folder
 from longtail.data.tables import read_table, write_table
 from longtail.data.tokens import Tokens
-from longtail.data.topk import TopK
-from longtail.data.vocabulary import Vocabulary
 from longtail.data.xc_folder import (
     read_label_matrix_folder,
     read_xc_folder,
@@ -50,8 +65,6 @@ __all__ = [
     "PairedRows",
     "Split",
     "Tokens",
-    "TopK",
-    "Vocabulary",
     "benchmark",
     "fetch_dataset",
     "list_datasets",
@@ -95,3 +108,7 @@ __all__ = [
     "write_xc",
     "write_xc_folder",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    return moved(__name__, name, dict.fromkeys(("TopK", "Vocabulary"), "longtail.answers"))

@@ -21,6 +21,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import islice
 
+from longtail._lines import FilePath, read_lines
 from longtail.data import (
     fasttext_lines,
     label_features,
@@ -32,7 +33,6 @@ from longtail.data import (
 )
 from longtail.data.dataset import Dataset
 from longtail.data.layout import SHORT_NAMES, find_file, find_splits
-from longtail.data.lines import FilePath, read_lines
 from longtail.exceptions import DataFormatError
 
 __all__ = ["LAYOUTS", "Layout", "detect_layout", "has_label_marks", "nothing_found"]
@@ -48,7 +48,7 @@ class Layout:
 
 
 def has_label_marks(path: FilePath) -> bool:
-    """Whether a word with fastText's ``__label__`` stands in one of the first 20 lines."""
+    """Return whether a word with fastText's ``__label__`` stands in one of the first 20 lines."""
     try:
         words = (line.split() for _, line in islice(read_lines(path), 20))
         return any(word.startswith(fasttext_lines.PREFIX) for line in words for word in line)
@@ -105,12 +105,12 @@ LAYOUTS = {
 
 
 def detect_layout(folder: FilePath) -> str | None:
-    """The name of the first layout that fits, or None."""
+    """Return the name of the first layout that fits, or None."""
     return next((name for name, layout in LAYOUTS.items() if layout.fits(folder)), None)
 
 
 def nothing_found(folder: FilePath) -> DataFormatError:
-    """The error for a folder that no layout fits: what was looked for, and what is there."""
+    """Return the error for a folder that no layout fits: what was looked for, and what is there."""
     looked_for = "; ".join(f"{layout.files} ({name})" for name, layout in LAYOUTS.items())
     inside = ", ".join(sorted(os.listdir(folder))[:10]) or "nothing"
     return DataFormatError(

@@ -1,4 +1,4 @@
-"""A folder of tables, one a split, with an optional label file.
+"""A folder of tables, one per split, with an optional label file.
 
     trn.jsonl.gz, dev.jsonl.gz, tst.jsonl.gz    ``text`` and ``labels`` (names); others ignored
     labels.jsonl.gz                             ``label`` and ``text``, in label-id order
@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from longtail._lines import FilePath
 from longtail.data.dataset import Dataset
 from longtail.data.label_file import write_label_file
 from longtail.data.layout import find_splits, make_folder
-from longtail.data.lines import FilePath
 from longtail.data.records import named_splits, read_record_folder
 from longtail.data.tables import iter_table, write_table
 
@@ -29,14 +29,14 @@ PATTERNS = ("{}.jsonl", "{}.ndjson", "{}.csv", "{}.tsv", "{}.parquet")
 def read_table_folder(
     folder: FilePath, *, label_text_field: str = "text", **options: Any
 ) -> Dataset:
-    """Reads every split; ``X`` stays None. The options are those of ``iter_table``."""
+    """Read every split; ``X`` stays None. The options are those of ``iter_table``."""
     files = find_splits(folder, *PATTERNS)
     streams = {split: iter_table(path, **options) for split, path in files.items()}
     return read_record_folder(folder, streams, label_text_field=label_text_field)
 
 
 def write_table_folder(folder: FilePath, dataset: Dataset, *, suffix: str = ".jsonl.gz") -> None:
-    """Writes every split as ``train``, ``dev`` or ``test`` with the suffix, and the label file."""
+    """Write every split as ``train``, ``dev`` or ``test`` with the suffix, and the label file."""
     target = make_folder(folder)
     for name, texts, label_lists in named_splits(dataset):
         write_table(target / f"{name}{suffix}", texts, label_lists)

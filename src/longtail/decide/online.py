@@ -9,8 +9,9 @@ import numpy as np
 
 from longtail import persist
 from longtail._native import core
+from longtail._renamed import renamed
 from longtail._validation import as_labels, as_width, check_same_rows
-from longtail.data.topk import TopK
+from longtail.answers.topk import TopK
 from longtail.decide.candidates import as_candidates
 from longtail.decide.rule import DecisionRule, by_probability, is_exact
 from longtail.decide.utilities import native_name
@@ -30,7 +31,7 @@ class OnlineRule(DecisionRule):
     Parameters
     ----------
     metric: a name as in ``BlockCoordinateAscent``, except "coverage".
-    k: labels a row.
+    k: labels per row.
     budget: "exactly" k (as far as there are candidates) or "at_most" k: only labels that gain.
     precision_weight: w in the objective (1 - w) * metric + w * precision at k.
     half_life: rows after which a row counts half, for traffic that changes; None never forgets.
@@ -44,6 +45,7 @@ class OnlineRule(DecisionRule):
     """
 
     type_tag = "online-rule"
+    _not_copied = ("_lock",)
 
     t_: np.ndarray
     q_: np.ndarray
@@ -73,8 +75,9 @@ class OnlineRule(DecisionRule):
         self.epsilon = epsilon
         self._lock = threading.Lock()
 
-    def select(self, eta: Any, *, allow: Any = None, deny: Any = None) -> TopK:
-        """Decides the rows of ``eta`` in order and counts each of them.
+    @renamed(allow="include", deny="exclude")
+    def select(self, eta: Any, *, include: Any = None, exclude: Any = None) -> TopK:
+        """Decide the rows of ``eta`` in order and count each of them.
 
         Probabilities, filters and answer as in ``BlockCoordinateAscent.select``; only candidates
         are named.
@@ -86,7 +89,7 @@ class OnlineRule(DecisionRule):
         native = native_name(self.metric, coverage=False)
         with self._lock:
             width = len(self.t_) if hasattr(self, "t_") else self.n_labels
-            found = as_candidates(eta, allow=allow, deny=deny, n_labels=width)
+            found = as_candidates(eta, include=include, exclude=exclude, n_labels=width)
             k = as_width(self.k, found.n_labels)
             if not hasattr(self, "t_"):
                 self.reset(found.n_labels)
@@ -121,7 +124,7 @@ class OnlineRule(DecisionRule):
         return by_probability(ids, etas, found.n_labels)
 
     def correct(self, eta: Any, chosen: TopK, Y: Any) -> None:
-        """Replaces what was expected of these rows by their true labels, once these are known.
+        """Replace what was expected of these rows by their true labels, once these are known.
 
         ``eta`` and ``chosen``: what went into and came out of ``select``.
         """
@@ -147,7 +150,7 @@ class OnlineRule(DecisionRule):
             self.p_ = np.maximum(self.p_ + scale * (truth - found.expected_positives()), 0)
 
     def reset(self, n_labels: int | None = None) -> None:
-        """Forgets all rows."""
+        """Forget all rows."""
         if n_labels is None:
             n_labels = len(self.t_) if hasattr(self, "t_") else self.n_labels
         if n_labels is None:
@@ -173,9 +176,6 @@ class OnlineRule(DecisionRule):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "t_")
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_lock"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)

@@ -9,8 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail import persist
+from longtail._renamed import renamed
 from longtail._validation import as_k, as_labels, check_same_rows
-from longtail.data.topk import TopK
+from longtail.answers.topk import TopK
 from longtail.decide.candidates import Candidates, as_candidates
 from longtail.decide.prefixes import Prefixes
 from longtail.decide.rule import DecisionRule, decide_linear
@@ -91,7 +92,7 @@ class Threshold(DecisionRule):
         self.n_jobs = n_jobs
 
     def fit(self: Rule, eta: Any, Y: Any) -> Rule:
-        """Tunes on probabilities ``eta`` (n, L) and the true labels ``Y`` of the same rows."""
+        """Tune on probabilities ``eta`` (n, L) and the true labels ``Y`` of the same rows."""
         self._check()
         Y = as_labels(Y)
         found = as_candidates(eta, n_labels=Y.shape[1])
@@ -121,15 +122,17 @@ class Threshold(DecisionRule):
         self.thresholds_ = thresholds
         return self
 
-    def select(self, eta: Any, *, allow: Any = None, deny: Any = None) -> TopK:
-        """The labels above their thresholds, most probable first; a row without any is empty.
+    @renamed(allow="include", deny="exclude")
+    def select(self, eta: Any, *, include: Any = None, exclude: Any = None) -> TopK:
+        """Return the labels above their thresholds, most probable first; a row without any is
+        empty.
 
         As many slots as the longest answer needs, at least one.
         """
         self._check_fitted()
         self._check()
         n_labels = len(self.thresholds_)
-        found = as_candidates(eta, allow=allow, deny=deny, n_labels=n_labels)
+        found = as_candidates(eta, include=include, exclude=exclude, n_labels=n_labels)
         k = max(1, found.longest) if self.k is None else as_k(self.k)
         ones, b = np.ones(n_labels), -self.thresholds_
         ids, etas = decide_linear(
@@ -176,7 +179,7 @@ class Threshold(DecisionRule):
         return float(self._f(t.sum(), q.sum(), positives.sum()))
 
     def _one_each(self, e: Prefixes, positives: np.ndarray) -> np.ndarray:
-        """The best threshold of every label."""
+        """Return the best threshold of every label."""
         out = np.full(len(positives), np.inf)
         if self.metric == "macro_f1":
             position, best = e.best_cut(self._f(e.t, e.q, positives[e.label]))
@@ -196,7 +199,7 @@ class Threshold(DecisionRule):
         return out
 
     def _one_for_all(self, e: Prefixes, positives: np.ndarray) -> float:
-        """The best threshold that all labels share."""
+        """Return the best threshold that all labels share."""
         order = np.argsort(-e.score, kind="stable")
         score, y = e.score[order], e.y[order]
         if self.metric == "macro_f1" and self.target_precision is None:
@@ -239,7 +242,7 @@ class Threshold(DecisionRule):
 
 
 def _true_values(found: Candidates, Y: sp.csr_matrix) -> np.ndarray:
-    """The value in ``Y`` of every stored entry."""
+    """Return the value in ``Y`` of every stored entry."""
     if not len(found.indices):
         return np.zeros(0)
     keys = found.rows() * found.n_labels + found.indices

@@ -1,7 +1,7 @@
 """Several rankers, one answer."""
 
-from longtail.ensemble.combine import combine
 from longtail.ensemble.ensemble import Ensemble
+from longtail.ensemble.fusion import combine
 from longtail.ensemble.part import Part
 
 __all__ = ["Ensemble", "Part", "combine"]

@@ -11,25 +11,25 @@ from typing import Any
 import numpy as np
 
 from longtail import persist
+from longtail._models import from_state
 from longtail._native import n_threads
 from longtail._validation import as_k, as_labels, as_seed
-from longtail.base import Ranker
+from longtail.answers.label_filter import LabelFilter
+from longtail.answers.topk import TopK
+from longtail.answers.vocabulary import Vocabulary
+from longtail.base import Ranker, unfitted
 from longtail.calibrate.ranker import ProbabilityRanker
-from longtail.data.label_filter import LabelFilter
 from longtail.data.paired_rows import PairedRows
 from longtail.data.text_rows import TextRows
 from longtail.data.tokens import Tokens
-from longtail.data.topk import TopK
-from longtail.data.vocabulary import Vocabulary
-from longtail.ensemble.combine import RULES, combine
-from longtail.ensemble.fusion import Fusion
+from longtail.ensemble.fusion import RULES, combine
+from longtail.ensemble.learned_fusion import Fusion
 from longtail.ensemble.learning import Learned, Learning, as_validation
-from longtail.ensemble.part import Part, as_parts, copied
+from longtail.ensemble.part import Part, as_parts
 from longtail.ensemble.part_rows import Members, PartRows, Vectorizers
 from longtail.ensemble.widened import widened
 from longtail.exceptions import ModelFormatError
 from longtail.features.tokenizer import as_texts
-from longtail.models import from_state
 from longtail.text import XRTransformer
 
 __all__ = ["Ensemble"]
@@ -44,7 +44,7 @@ class Ensemble(ProbabilityRanker):
     Trees of different seeds make different mistakes, so three of them beat one; PECOS and
     XR-Transformer report such triples. Models of different kinds make still more different ones:
     ``rule="learned"`` learns on held-out rows which of them to believe, and where
-    (``longtail.ensemble.fusion``), and its scores are probabilities.
+    (``longtail.ensemble.learned_fusion``), and its scores are probabilities.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class Ensemble(ProbabilityRanker):
         a pair is a vectoriser such as ``Tfidf()``, or the number of an earlier model whose vectors
         (``embed``) the ranker reads. Where models of both kinds stand alone, rows are
         ``PairedRows`` of tokens and features
-    rule : "mean", "rank", "softmax" or "sigmoid" (``longtail.ensemble.combine``), or "learned"
+    rule : "mean", "rank", "softmax" or "sigmoid" (``longtail.ensemble.fusion``), or "learned"
     candidates : answers taken from each member, at least k; None for 40 with "learned", else 20.
         With "learned" those beyond are only added behind the others where k asks for more
     held_out : share of the rows that "learned" is learned on where ``fit`` gets no ``validation``
@@ -69,7 +69,7 @@ class Ensemble(ProbabilityRanker):
     After ``fit``: ``members_``, ``vectorizers_`` and, with "learned", ``fusion_``.
 
     >>> import longtail as lt
-    >>> pair = lt.Ensemble(models=[lt.Popularity(), lt.NearestNeighbors()])
+    >>> pair = lt.Ensemble(models=[lt.baselines.Popularity(), lt.baselines.NearestNeighbors()])
     >>> pair.fit([[1.0, 0.0], [0.0, 1.0]], [[0], [1]]).predict_topk([[0.9, 0.0]], k=1).indices
     array([[0]], dtype=int32)
     """
@@ -283,7 +283,7 @@ class Ensemble(ProbabilityRanker):
             raise ValueError("members is empty: give the rankers to combine")
         if len({_shape(member) for member in members}) > 1:
             raise ValueError("members must share features and labels")
-        self = cls(models=[copied(member) for member in members], **params)
+        self = cls(models=[unfitted(member) for member in members], **params)
         self._check_params()
         if self.rule == "learned":
             raise ValueError(
@@ -518,10 +518,10 @@ def _parts_of(
         if place is not None:
             if not isinstance(place, int) or not 0 <= place < len(vectorizers):
                 raise ModelFormatError(f"a part of the ensemble reads no vectoriser {place!r}")
-            read = copied(vectorizers[place])
+            read = unfitted(vectorizers[place])
         name = kind.get("name")
         about = bool(kind.get("label_texts")), None if name is None else str(name)
-        parts.append(Part(read, copied(member), *about))
+        parts.append(Part(read, unfitted(member), *about))
         of_part.append(place)
     return parts, of_part
 

@@ -13,8 +13,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail._validation import as_k, as_labels, check_same_rows
-from longtail.data.topk import TopK
-from longtail.ensemble.fusion import Fusion
+from longtail.answers.topk import TopK
+from longtail.ensemble.learned_fusion import Fusion
 from longtail.ensemble.part import Part
 from longtail.ensemble.part_rows import Members, PartRows, Vectorizers
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from longtail.base import Ranker
 
-__all__ = ["Part", "as_parts", "copied"]
+__all__ = ["Part", "as_parts"]
 
 
 @dataclass(frozen=True)
@@ -90,8 +90,3 @@ def _check(part: Part, number: int, before: list[Part]) -> None:
         raise TypeError(
             f"a representation must be None, a vectoriser or the number of a part, got {read!r}"
         )
-
-
-def copied(estimator: Any) -> Any:
-    """Return the same estimator, not fitted."""
-    return type(estimator)(**estimator.get_params(deep=False))

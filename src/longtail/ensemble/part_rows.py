@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
+from longtail.answers.label_filter import LabelFilter
+from longtail.answers.topk import TopK
 from longtail.augment import append_rows, gandalf
-from longtail.base import Ranker
-from longtail.data.label_filter import LabelFilter
+from longtail.base import Ranker, unfitted
 from longtail.data.paired_rows import PairedRows
 from longtail.data.text_rows import TextRows
 from longtail.data.tokens import Tokens
-from longtail.data.topk import TopK
-from longtail.ensemble.part import Part, copied
+from longtail.ensemble.part import Part
 from longtail.text import XRTransformer
 from longtail.text.encoded import EncodedTokens
 
@@ -50,7 +50,7 @@ class Vectorizers:
             key = f"{type(read).__qualname__} {read!r}"
             if key not in known:
                 known[key] = len(fitted)
-                fitted.append(copied(read))
+                fitted.append(unfitted(read))
             of_part.append(known[key])
         return cls(fitted, of_part)
 
@@ -159,7 +159,7 @@ class Members:
         seconds: list[float] = []
         for i, part in enumerate(parts):
             began = time.perf_counter()
-            member = copied(part.ranker)
+            member = unfitted(part.ranker)
             takes = signature(member.fit).parameters
             X, own_Y, extra = rows.rows[i], Y, n_label_rows
             if isinstance(part.representation, int):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from longtail.data.topk import TopK
+from longtail.answers.topk import TopK
 
 __all__ = ["widened"]
 

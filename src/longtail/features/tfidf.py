@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from longtail._csr import csr
 from longtail._native import core, n_threads
 from longtail.base import Estimator
 from longtail.exceptions import ModelFormatError
@@ -79,6 +80,7 @@ class Tfidf(Estimator):
     """
 
     type_tag = "tfidf"
+    _not_copied = ("_transformer",)
 
     n_columns_: int
     idf_: np.ndarray
@@ -242,13 +244,7 @@ class Tfidf(Estimator):
 
     def _csr(self, arrays: Any) -> sp.csr_matrix:
         indptr, indices, values = arrays
-        wide = indptr[-1] > np.iinfo(np.int32).max  # SciPy wants offsets and columns of one type
-        out = sp.csr_matrix((len(indptr) - 1, self.n_columns_), dtype=np.float32)
-        out.indptr = indptr if wide else indptr.astype(np.int32)
-        out.indices = indices.astype(np.int64) if wide else indices
-        out.data = values
-        out.has_canonical_format = True
-        return out
+        return csr(indptr, indices, values, self.n_columns_)
 
     def _get_state(self) -> State:
         params = {**self._checked().as_json(), "n_jobs": self.n_jobs}
@@ -284,9 +280,6 @@ class Tfidf(Estimator):
         if name != "_transformer":  # made from parameters and arrays: when one changes, it goes
             vars(self).pop("_transformer", None)
         super().__setattr__(name, value)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_transformer"}
 
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import InputTags, Tags, TargetTags, TransformerTags

@@ -18,27 +18,27 @@ from longtail import persist
 from longtail._blocks import BlockRows
 from longtail._native import core, n_threads, native_info
 from longtail._validation import as_k, n_instances
+from longtail.answers.label_filter import LabelFilter
+from longtail.answers.topk import TopK
 from longtail.calibrate.ranker import ProbabilityRanker
-from longtail.data.label_filter import LabelFilter
-from longtail.data.topk import TopK
 from longtail.exceptions import ModelFormatError
-from longtail.linear.checkpoint import Checkpoint, fingerprint
-from longtail.linear.explaining import Explaining
-from longtail.linear.growing import PER_LABEL, Growing
-from longtail.linear.kept_rows import KeptRows, draw_rows
-from longtail.linear.label_weights import LabelWeights, per_label
-from longtail.linear.layer import Layer
-from longtail.linear.level import as_weight
-from longtail.linear.missing_labels import (
+from longtail.linear.explain.explaining import Explaining
+from longtail.linear.grow.growing import PER_LABEL, Growing
+from longtail.linear.grow.kept_rows import KeptRows, draw_rows
+from longtail.linear.search.layer import Layer
+from longtail.linear.search.post_processing import post_processors
+from longtail.linear.search.searching import n_dense, search
+from longtail.linear.train.checkpoint import Checkpoint, fingerprint
+from longtail.linear.train.label_weights import LabelWeights, per_label
+from longtail.linear.train.level import as_weight
+from longtail.linear.train.missing_labels import (
     check_correction,
     corrected,
     fitted_propensity,
     put_parameter,
     take_parameter,
 )
-from longtail.linear.post_processing import post_processors
-from longtail.linear.searching import n_dense, search
-from longtail.solvers import SolverOptions
+from longtail.linear.train.solver_options import SolverOptions
 
 __all__ = ["LinearRanker", "beam_widths"]
 
@@ -46,7 +46,7 @@ Self = TypeVar("Self", bound="LinearRanker")
 
 
 def beam_widths(beam: int | Sequence[int] | None, level_sizes: Sequence[int]) -> list[int]:
-    """Nodes kept after each level but the last; never more than the level has.
+    """Return nodes kept after each level but the last; never more than the level has.
 
     ``beam``: one width for all levels, one per level, or None for all nodes.
 
@@ -75,6 +75,7 @@ class LinearRanker(Growing, Explaining, ProbabilityRanker):
     """
 
     reads_blocks = True
+    _not_copied = ("_native_searcher",)
 
     layers_: list[Layer]
     label_of_leaf_: np.ndarray
@@ -159,7 +160,7 @@ class LinearRanker(Growing, Explaining, ProbabilityRanker):
         return Checkpoint(folder, problem)
 
     def _propensity(self, Y: sp.csr_matrix, n_label_rows: int) -> np.ndarray | None:
-        """Propensities of the labels, if the parameters say that some are missing.
+        """Return propensities of the labels, if the parameters say that some are missing.
 
         The last ``n_label_rows`` rows are no instances, and are not counted.
         """
@@ -171,7 +172,9 @@ class LinearRanker(Growing, Explaining, ProbabilityRanker):
     def _corrected(
         self, Y: sp.csr_matrix, propensity: np.ndarray | None
     ) -> tuple[sp.csr_matrix, LabelWeights]:
-        """Targets of the observed labels, and weights of all, under the model's correction."""
+        """Return targets of the observed labels, and weights of all, under the model's
+        correction.
+        """
         observed = corrected(Y, propensity, self.correction)
         positive, negative = (
             per_label(vars(self)[name], Y.shape[1], name)
@@ -180,7 +183,9 @@ class LinearRanker(Growing, Explaining, ProbabilityRanker):
         return observed.targets, LabelWeights(positive * observed.weight, negative)
 
     def _options(self) -> SolverOptions:
-        """The solver's options, which are parameters of the same names; refuses what is not one."""
+        """Return the solver's options, which are parameters of the same names; refuses what is not
+        one.
+        """
         names = (field.name for field in fields(SolverOptions))
         return SolverOptions(**{name: vars(self)[name] for name in names if name in vars(self)})
 
@@ -192,10 +197,10 @@ class LinearRanker(Growing, Explaining, ProbabilityRanker):
         return TopK._trusted(ids, scores, self.n_labels_)
 
     def _searcher(self, n_dense: int = 0) -> Any:
-        """The native searcher over ``layers_``, made on first use and not part of the state.
+        """Return the native searcher over ``layers_``, made on first use and not part of the state.
 
         It holds the post-processor, so it is made anew when that parameter has changed; and for
-        queries with a dense block the weights of those columns once more, ``4 e`` bytes a label.
+        queries with a dense block the weights of those columns once more, ``4 e`` bytes per label.
         """
         names = self.post_processor
         names = names if isinstance(names, str) else tuple(names)
@@ -222,7 +227,7 @@ class LinearRanker(Growing, Explaining, ProbabilityRanker):
     def _set_per_label(
         self, propensity: np.ndarray | None = None, weights: LabelWeights | None = None
     ) -> None:
-        """Keeps what labels weigh in training: the parameters times the correction."""
+        """Keep what labels weigh in training: the parameters times the correction."""
         self.propensity_ = propensity
         for name in ("positive_weight", "negative_weight"):
             value: Any = vars(self)[name]
@@ -231,7 +236,7 @@ class LinearRanker(Growing, Explaining, ProbabilityRanker):
             setattr(self, f"{name}_", np.array(value, np.float64) if np.ndim(value) else None)
 
     def _label_weights(self, n_new: int = 0) -> LabelWeights:
-        """What the labels of a fitted model weigh, and ``n_new`` after them."""
+        """Return what the labels of a fitted model weigh, and ``n_new`` after them."""
         each = []
         for name in ("positive_weight", "negative_weight"):
             known = getattr(self, f"{name}_")
@@ -242,11 +247,10 @@ class LinearRanker(Growing, Explaining, ProbabilityRanker):
         return LabelWeights(*each)
 
     def _weight_of_new(self, name: str) -> float:
-        """What a label that comes later weighs: the parameter, or 1 if that is one per label."""
+        """Return what a label that comes later weighs: the parameter, or 1 if that is one per
+        label.
+        """
         return 1.0 if np.ndim(vars(self)[name]) else float(vars(self)[name])
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_native_searcher"}
 
     @property
     def nbytes(self) -> int:

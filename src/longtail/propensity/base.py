@@ -22,8 +22,10 @@ class PropensityWarning(UserWarning):
 
 
 class Propensity(Estimator):
-    """A fitted vector ``propensity_`` (L,) float64 in (0, 1]. Subclasses implement ``fit`` and call
-    ``_store``.
+    """A fitted vector ``propensity_`` (L,) float64 in (0, 1].
+
+    Subclasses implement ``fit(Y, *, …)``, which takes the observed labels (n, L), and what else is
+    known by name, and calls ``_store``.
     """
 
     propensity_: np.ndarray
@@ -43,7 +45,9 @@ class Propensity(Estimator):
         return len(self.propensity_)
 
     def describe(self) -> dict[str, Any]:
-        """What a reader needs to reproduce the vector: model, constants, range; JSON values."""
+        """Return what a reader needs to reproduce the vector: model, constants, range; JSON
+        values.
+        """
         self._check_fitted()
         p = self.propensity_
         return {
@@ -64,7 +68,7 @@ class Propensity(Estimator):
         return {}
 
     def _store(self, propensity: Any) -> None:
-        """Checks and keeps the vector. Nothing is clipped here: a model that clips says so where it
+        """Check and keep the vector. Nothing is clipped here: a model that clips says so where it
         does.
         """
         p = np.ascontiguousarray(propensity, dtype=np.float64)

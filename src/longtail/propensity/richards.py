@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from longtail._renamed import keyword_only
 from longtail.propensity.base import Propensity, PropensityWarning, label_counts
 
 __all__ = ["RichardsPropensity"]
@@ -40,7 +41,7 @@ class RichardsPropensity(Propensity):
     >>> n_j = np.arange(1, 60)
     >>> Y = (np.arange(100)[:, None] < n_j).astype(float)
     >>> known = 0.2 + 0.7 / (1 + np.exp(-2.0 * (np.log(1 + n_j) - 2.0)))
-    >>> curve = RichardsPropensity().fit(Y, known)
+    >>> curve = RichardsPropensity().fit(Y, propensity=known)
     >>> bool(np.abs(curve.propensity_ - known).max() < 1e-3)
     True
 
@@ -57,7 +58,8 @@ class RichardsPropensity(Propensity):
     def __init__(self, *, scale: str = "log") -> None:
         self.scale = scale
 
-    def fit(self, Y: Any, propensity: Any) -> RichardsPropensity:
+    @keyword_only("Y", "propensity")
+    def fit(self, Y: Any, *, propensity: Any) -> RichardsPropensity:
         """``Y`` (n, L): the observed labels. ``propensity``: a ``DirectPropensity``, or a vector
         (L,), NaN = not known.
         """
@@ -97,7 +99,7 @@ class RichardsPropensity(Propensity):
         return self
 
     def curve(self, counts: Any) -> np.ndarray:
-        """The fitted propensity at label frequencies ``counts`` (any shape)."""
+        """Return the fitted propensity at label frequencies ``counts`` (any shape)."""
         self._check_fitted()
         return _richards(self._t(np.asarray(counts, dtype=np.float64)), *self.coef_)
 
@@ -114,7 +116,9 @@ class RichardsPropensity(Propensity):
 def _richards(
     t: np.ndarray, low: float, high: float, log_q: float, steepness: float, nu: float
 ) -> np.ndarray:
-    """The curve, through logarithms: Q e^(-B t) may overflow where the curve itself does not."""
+    """Return the curve, through logarithms: Q e^(-B t) may overflow where the curve itself does
+    not.
+    """
     rise = np.exp(-np.logaddexp(0.0, log_q - steepness * t) / nu)
     return low + (high - low) * rise
 
@@ -125,7 +129,9 @@ def _unpack(v: np.ndarray) -> tuple[float, float, float, float, float]:
 
 
 def _fit_curve(t: np.ndarray, means: np.ndarray, size: np.ndarray) -> np.ndarray:
-    """Weighted least squares, best of several starts: [A, K, log Q, B, nu] in units of ``t``."""
+    """Return the weighted least-squares fit, best of several starts: [A, K, log Q, B, nu] in units
+    of ``t``.
+    """
     from scipy.optimize import least_squares  # a quarter of a second to import
 
     unit = float(t.max()) or 1.0

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from longtail import metrics
+import longtail.metrics as metrics
 
 __all__ = ["CATALOGUE", "GROUPS", "OVER", "Entry"]
 
@@ -53,7 +53,7 @@ class Entry:
         return not hasattr(self._base(), "rows")
 
     def call(self, k: int, p: Any) -> partial[float]:
-        """The function with ``k`` (and propensities) filled in, for the bootstrap."""
+        """Return the function with ``k`` (and propensities) filled in, for the bootstrap."""
         base, options = self._base(), dict(getattr(self.function, "keywords", {}))
         if self.needs_propensity:
             options["p"] = p

@@ -9,15 +9,16 @@ import numpy as np
 
 from longtail import persist
 from longtail._native import n_threads
+from longtail._products import PackedRows, times_dense
 from longtail._validation import as_k, as_labels, as_seed
-from longtail.codes.products import PackedRows, times_dense
-from longtail.data.label_filter import LabelFilter
+from longtail.answers.label_filter import LabelFilter
+from longtail.answers.topk import TopK
+from longtail.answers.vocabulary import grown_names
+from longtail.base import unfitted
 from longtail.data.tokens import Tokens
-from longtail.data.topk import TopK
-from longtail.data.vocabulary import grown_names
 from longtail.exceptions import MissingDependencyError, ModelFormatError
 from longtail.features.tokenizer import Tokenizer
-from longtail.features.unit_rows import unit_rows
+from longtail.features.unit_length import unit_rows
 from longtail.text.dual_settings import DEFAULTS, MARGINS, check_settings, setting
 from longtail.text.index import LabelIndex
 from longtail.text.label_texts import described_by_rows, label_tokens
@@ -72,6 +73,7 @@ class DualEncoder(TextRanker):
     """
 
     type_tag = "dual-encoder"
+    _not_copied = (*TextRanker._not_copied, "_searched")
     reads_label_texts: ClassVar[bool] = True
     has_table: ClassVar[bool] = False
     mine_by: str = "dual"  # a parameter of models with a table
@@ -213,7 +215,7 @@ class DualEncoder(TextRanker):
         self._check_fitted()
         tokens = self._rows(X)
         Y = as_labels(Y, n_rows=len(tokens), n_labels=self.n_labels_)
-        out = type(self)(**self.get_params(deep=False))
+        out = unfitted(self)
         out._train(
             tokens,
             self.label_tokens_,
@@ -335,7 +337,7 @@ class DualEncoder(TextRanker):
         return self.label_vectors_
 
     def _labels(self) -> LabelIndex:
-        """The labels, ready to be searched; made on first use and not part of the state."""
+        """Return the labels, ready to be searched; made on first use and not part of the state."""
         made_for, searched = self.__dict__.get("_searched", (None, None))
         key = self._search_key()
         if searched is None or made_for != key:
@@ -461,6 +463,3 @@ class DualEncoder(TextRanker):
         self._take(vectors)
         self.history_ = list(state.meta.get("history", []))
         self.best_epoch_ = state.count("best_epoch")
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {n: v for n, v in super().__getstate__().items() if n != "_searched"}

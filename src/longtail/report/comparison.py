@@ -1,0 +1,101 @@
+"""Several reports side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from longtail.report.catalogue import CATALOGUE, GROUPS
+from longtail.report.measure import Measurement
+from longtail.report.summary import Report
+from longtail.report.table import align, per_cent, printable
+
+__all__ = ["Comparison", "compare"]
+
+_ENTRIES = {entry.symbol: entry for entry in CATALOGUE}
+
+
+@dataclass(frozen=True, repr=False)
+class Comparison:
+    """Reports of several models on the same test set. Printing it gives a table.
+
+    ``best`` maps ``P@1`` to the names of the best model and of those whose interval overlaps the
+    best one's: such a lead may be chance. (Two models can differ for certain although their
+    intervals overlap; the mark errs towards caution.)
+    """
+
+    reports: dict[str, Report]
+    metrics: tuple[str, ...]
+    best: dict[str, tuple[str, ...]]
+
+    def __str__(self) -> str:
+        rows = [["", *(printable(name) for name in self.reports)]]
+        for group, heading in GROUPS.items():
+            chosen = [m for m in self.metrics if _entry(m).group == group]
+            if chosen:
+                rows.append([heading])
+            for metric in chosen:
+                cells = [_cell(self, metric, name) for name in self.reports]
+                rows.append([f"  {metric}", *cells])
+        return align(rows) + "\n* best, or not told apart from the best by its interval"
+
+    __repr__ = __str__
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values: ``{"P@1": {"model": value, ...}, ...}`` and who is best."""
+        return {
+            "models": list(self.reports),
+            "metrics": {m: {n: r[m] for n, r in self.reports.items()} for m in self.metrics},
+            "best": {m: list(names) for m, names in self.best.items()},
+        }
+
+
+def compare(reports: Mapping[str, Report]) -> Comparison:
+    """Set reports side by side: the metrics they all have, and which model is best at each.
+
+    Refuses reports on different test sets, or with other propensities, whose numbers do not
+    compare.
+
+    >>> import numpy as np
+    >>> from longtail.report import evaluate
+    >>> good, bad = np.eye(3), np.roll(np.eye(3), 1, axis=0)
+    >>> made = {name: evaluate([[0], [1], [2]], top, k=1, n_resamples=0)
+    ...         for name, top in {"good": good, "bad": bad}.items()}
+    >>> compare(made).best["P@1"]
+    ('good',)
+    """
+    if not reports:
+        raise ValueError("there are no reports to compare")
+    first = next(iter(reports.values()))
+    for name, report in reports.items():
+        if report.facts.fingerprint != first.facts.fingerprint:
+            raise ValueError(f"the report {name!r} was made on another test set than the first")
+        if report.propensity != first.propensity and report.propensity and first.propensity:
+            raise ValueError(f"the report {name!r} was made with other propensities than the first")
+    shared = tuple(m for m in first if all(m in report.metrics for report in reports.values()))
+    best = {m: _best(m, {name: r.metrics[m] for name, r in reports.items()}) for m in shared}
+    return Comparison(dict(reports), shared, best)
+
+
+def _best(metric: str, values: Mapping[str, Measurement]) -> tuple[str, ...]:
+    sign = -1.0 if _entry(metric).lower_is_better else 1.0
+    leader = max(values.values(), key=lambda m: sign * m.value)
+    return tuple(
+        name for name, m in values.items() if m.value == leader.value or _overlap(m, leader)
+    )
+
+
+def _overlap(a: Measurement, b: Measurement) -> bool:
+    if a.low is None or a.high is None or b.low is None or b.high is None:
+        return False
+    return a.low <= b.high and b.low <= a.high
+
+
+def _entry(metric: str) -> Any:
+    return _ENTRIES[metric.rpartition("@")[0]]
+
+
+def _cell(comparison: Comparison, metric: str, name: str) -> str:
+    mark = "*" if name in comparison.best[metric] else " "
+    return per_cent(comparison.reports[name][metric]) + mark
