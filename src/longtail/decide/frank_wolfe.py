@@ -48,8 +48,9 @@ class FrankWolfe(DecisionRule):
     ----------
     metric : str or callable
         "precision", ``"macro_..."`` as in ``BlockCoordinateAscent``, ``"micro_..."`` likewise, or a
-        function of arrays (tp, fp, fn, tn), fractions of the rows: one value a label (their mean is
-        maximised, slopes by finite differences), or, with ``gradient``, one number for all labels.
+        function of arrays (tp, fp, fn, tn), fractions of the rows: one value per label (their mean
+        is maximised, slopes by finite differences), or, with ``gradient``, one number for all
+        labels.
     k : int or None
         Labels per row; None names every label of positive gain (``budget`` is then "at_most").
     budget : str
@@ -77,7 +78,7 @@ class FrankWolfe(DecisionRule):
         positive in Y has no slope, and is never named afterwards; where validation rows do not hold
         every label, 0.1 repairs that.
     sampling : str
-        "rule" draws one rule a row; "madow" draws a set with the same inclusion probabilities by
+        "rule" draws one rule per row; "madow" draws a set with the same inclusion probabilities by
         systematic sampling; "heaviest" always uses the rule of largest weight.
     candidates_only : bool
         As in ``BlockCoordinateAscent``.
