@@ -287,7 +287,7 @@ class FrankWolfe(DecisionRule):
     def _get_state(self) -> persist.State:
         if not isinstance(self.metric, str):
             raise TypeError("a rule for a Python function cannot be saved: keep its arrays")
-        state = persist.State(self.type_tag, self.get_params(deep=False))
+        state = super()._get_state()
         if not isinstance(self.init, str):
             state.params["init"] = [i for i in self.init if isinstance(i, str)] or "top"
         state.arrays.update(a=self.a_, b=self.b_, weights=self.weights_, utilities=self.utilities_)
