@@ -48,8 +48,9 @@ class FrankWolfe(DecisionRule):
     ----------
     metric : str or callable
         "precision", ``"macro_..."`` as in ``BlockCoordinateAscent``, ``"micro_..."`` likewise, or a
-        function of arrays (tp, fp, fn, tn), fractions of the rows: one value a label (their mean is
-        maximised, slopes by finite differences), or, with ``gradient``, one number for all labels.
+        function of arrays (tp, fp, fn, tn), fractions of the rows: one value per label (their mean
+        is maximised, slopes by finite differences), or, with ``gradient``, one number for all
+        labels.
     k : int or None
         Labels per row; None names every label of positive gain (``budget`` is then "at_most").
     budget : str
@@ -77,7 +78,7 @@ class FrankWolfe(DecisionRule):
         positive in Y has no slope, and is never named afterwards; where validation rows do not hold
         every label, 0.1 repairs that.
     sampling : str
-        "rule" draws one rule a row; "madow" draws a set with the same inclusion probabilities by
+        "rule" draws one rule per row; "madow" draws a set with the same inclusion probabilities by
         systematic sampling; "heaviest" always uses the rule of largest weight.
     candidates_only : bool
         As in ``BlockCoordinateAscent``.
@@ -286,7 +287,7 @@ class FrankWolfe(DecisionRule):
     def _get_state(self) -> persist.State:
         if not isinstance(self.metric, str):
             raise TypeError("a rule for a Python function cannot be saved: keep its arrays")
-        state = persist.State(self.type_tag, self.get_params(deep=False))
+        state = super()._get_state()
         if not isinstance(self.init, str):
             state.params["init"] = [i for i in self.init if isinstance(i, str)] or "top"
         state.arrays.update(a=self.a_, b=self.b_, weights=self.weights_, utilities=self.utilities_)

@@ -188,7 +188,7 @@ class OnlineRule(DecisionRule):
         self._lock = threading.Lock()
 
     def _get_state(self) -> persist.State:
-        state = super(DecisionRule, self)._get_state()
+        state = super()._get_state()
         state.arrays.update(t=self.t_, q=self.q_, p=self.p_)
         state.meta.update(n_rows=self.n_rows_, weight=self.weight_)
         return state
