@@ -123,6 +123,7 @@ def measure(
         title=title or source.name,
         **options,
     )
+    measured = tagger.with_parts(measured, part.texts, truth, top)
     return replace(measured, measured_on=source.measured_on + then)
 
 

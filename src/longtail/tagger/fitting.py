@@ -148,11 +148,13 @@ def fit_ranker(
     checkpoint: str | os.PathLike[str] | None,
     part: str,
     label_texts: list[str] | None = None,
+    fusion: Any = None,
 ) -> Any:
     """Fits the model on these rows and on those of label texts.
 
     Models that can keep what they have finished in the folder ``part`` of the checkpoint, and are
-    told how many rows are no instances. ``label_texts``: for a model that reads them itself.
+    told how many rows are no instances. ``label_texts``: for a model that reads them itself;
+    ``fusion``: of the same ensemble fitted on a part of the rows, which need not be learned again.
     """
     takes = inspect.signature(model.fit).parameters
     how: dict[str, Any] = {} if label_texts is None else {"label_texts": label_texts}
@@ -163,6 +165,8 @@ def fit_ranker(
             how["n_label_rows"] = Y.shape[0] - n
     if checkpoint is not None and "checkpoint" in takes:
         how["checkpoint"] = Path(checkpoint) / part
+    if fusion is not None:
+        how["fusion"] = fusion
     return model.fit(X, Y, **how)
 
 

@@ -20,7 +20,9 @@ from longtail.metrics import precision_at_k
 from longtail.report import Report
 from longtail.report.page import with_origin
 from longtail.tagger.answering import Answering
+from longtail.tagger.best import best_model, best_parts, check_quality
 from longtail.tagger.choice import choose
+from longtail.tagger.expected import expected_minutes, in_words
 from longtail.tagger.explanation import Explanation, explain_steps
 from longtail.tagger.fields import (
     Columns,
@@ -35,7 +37,7 @@ from longtail.tagger.fitting import Plan, Rows, copied, described, fit_ranker, n
 from longtail.tagger.growing import announce, teach
 from longtail.tagger.held_out import Curve, learn_from_held_out
 from longtail.tagger.label_rows import as_targets, label_rows
-from longtail.tagger.measuring import lean_curve, report_on
+from longtail.tagger.measuring import lean_curve, part_results, report_on
 from longtail.tagger.named_models import make_model, reads_label_texts
 from longtail.tagger.names import find_label
 from longtail.tagger.plain_texts import PlainTexts
@@ -59,6 +61,11 @@ class Tagger(Answering):
     Parameters
     ----------
     model : a ranker, a name (``longtail.tagger.MODELS``), or None to choose
+    quality : what is chosen where ``model`` is None: "fast", one linear model or a few trees, or
+        "best", every kind of model that the data and the machine allow, fused
+        (``longtail.tagger.best``), at several times the training
+    encoder, device : with "best", the folder (or name) of a pretrained encoder for the models that
+        read texts, and where they are trained; without an encoder, "best" needs no torch
     vectorizer : a ``Tfidf``, or None to choose its parameters; a mapping, such as
         ``{"min_df": 1}``, names those that are not to be chosen. A ``TfidfVectorizer``,
         ``CountVectorizer`` or ``HashingVectorizer`` of scikit-learn is read as the ``Tfidf`` that
@@ -110,6 +117,9 @@ class Tagger(Answering):
         self,
         *,
         model: Any = None,
+        quality: str = "fast",
+        encoder: str | os.PathLike[str] | None = None,
+        device: str | None = None,
         vectorizer: Any = None,
         rule: Any = None,
         field_weights: Mapping[str, float] | None = None,
@@ -121,6 +131,9 @@ class Tagger(Answering):
         n_jobs: int | None = None,
     ) -> None:
         self.model = model
+        self.quality = quality
+        self.encoder = encoder
+        self.device = device
         self.vectorizer = vectorizer
         self.rule = rule
         self.field_weights = field_weights
@@ -183,7 +196,9 @@ class Tagger(Answering):
         if not n_labels:
             raise ValueError("there are no labels: nothing to learn")
         left_out = len(given.vocabulary) - n_labels
-        return Plan(columns, whole, learned, left_out, *self._parts(columns, whole, n_labels))
+        described = learned.texts is not None and any(text.strip() for text in learned.texts)
+        parts = self._parts(columns, whole, n_labels, described)
+        return Plan(columns, whole, learned, left_out, *parts)
 
     def rows(self, plan: Plan) -> Rows:
         """Fit the vectoriser of a plan and return its rows of features: one half of ``fit``."""
@@ -214,8 +229,17 @@ class Tagger(Answering):
         plan, X = rows.plan, rows.X
         learned, n_labels = plan.labels, len(plan.labels.vocabulary)
         texts = described(plan.model, learned)
+        if self.quality == "best":
+            log.info("%s", in_words(expected_minutes(plan.model, X, learned.Y, texts)))
         model = fit_ranker(
-            copied(plan.model), X, learned.Y, rows.label_rows, checkpoint, "model", texts
+            copied(plan.model),
+            X,
+            learned.Y,
+            rows.label_rows,
+            checkpoint,
+            "model",
+            texts,
+            None if curve is None else curve.fusion,
         )
         self.rule_ = learn_from_held_out(
             model,
@@ -242,9 +266,13 @@ class Tagger(Answering):
         return self
 
     def _parts(
-        self, columns: Columns, texts: list[str], n_labels: int
+        self, columns: Columns, texts: list[str], n_labels: int, described: bool
     ) -> tuple[Any, Any, str, str]:
-        """Vectoriser and model to fit, the line that says why these, and what the features are."""
+        """Vectoriser and model to fit, the line that says why these, and what the features are.
+
+        ``described``: whether labels have texts.
+        """
+        check_quality(self)
         given = is_matrix(columns)
         settings = {
             "random_state": self.random_state,
@@ -254,6 +282,21 @@ class Tagger(Answering):
         vectorizer = own_vectorizer(self.vectorizer, self.savable)
         chosen = choose(texts, n_labels, features=given, vectorizer=vectorizer, **settings)
         model = self.model
+        if self.quality == "best":
+            parts = best_parts(
+                None if given else chosen.vectorizer,
+                n_texts=len(texts),
+                n_labels=n_labels,
+                label_texts=described and not given,
+                encoder=None if given else self.encoder,
+                device=self.device,
+                **settings,
+            )
+            model = best_model(parts, self.random_state, self.n_jobs)
+            why = f"{', '.join(model.part_names)}, fused, over {chosen.over}"
+            if self.savable:
+                check_savable("rule", self.rule)
+            return chosen.vectorizer if given else PlainTexts(), model, why, chosen.over
         if model is None or model == "auto":
             model, why = chosen.model, chosen.why
         elif isinstance(model, str):
@@ -302,7 +345,8 @@ class Tagger(Answering):
         # Leaning answers are out of the order of their probabilities.
         options: dict[str, Any] = {"probabilities": False} if tail else {}
         options.update(k=k, title=title, n_resamples=n_resamples, seen=self.trained_on(texts))
-        return self.measure(truth, top, **options)
+        report = self.measure(truth, top, **options)
+        return report if tail else self.with_parts(report, texts, truth, top)
 
     def trained_on(self, texts: Any) -> Overlap | None:
         """Return which of these texts this tagger was trained on; None where it does not know.
@@ -365,6 +409,12 @@ class Tagger(Answering):
         # What a rule chose is not the most probable.
         options.setdefault("probabilities", self.has_probabilities and self.rule_ is None)
         return report_on(self, truth, top, seen, **options)
+
+    def with_parts(self, report: Report, texts: Any, truth: Truth, top: TopK) -> Report:
+        """Return the report with what every part of a fused model adds, right after ``fit``; the
+        same report for other models. ``top``: the answers to ``texts`` that it is about.
+        """
+        return replace(report, parts=part_results(self, texts, truth, top))
 
     def lean_curve(
         self, texts: Any, truth: Truth, *, k: int = 5, plain: TopK | None = None
