@@ -153,6 +153,23 @@ def test_explanations_name_the_sources_and_the_words_of_the_surest(
         plain.sources_of(np.eye(2)[:1], 0)
 
 
+def test_validation_texts_are_learned_on(rows: Any, caplog: Any) -> None:
+    texts, Y = rows
+    made = lt.Tagger(quality="best")
+    with caplog.at_level(logging.INFO, logger="longtail"):
+        made.fit(texts[:200], Y[:200], label_names=NAMES, validation=(texts[200:], Y[200:]))
+    assert made.model_.fusion_.held_out["rows"] == 200 and made.n_rows_ == 200
+    assert len([r for r in caplog.records if "fitted in" in r.message]) == 2, "each part once"
+    lists = [[NAMES[j] for j in Y[i].indices] + ["strange"] for i in range(200, 400)]
+    same = lt.Tagger(quality="best")
+    same.fit(texts[:200], Y[:200], label_names=NAMES, validation=(texts[200:], lists))
+    assert same.predict(texts[:5]) == made.predict(texts[:5])
+    with pytest.raises(ValueError, match="goes with"):
+        lt.Tagger().fit(texts[:20], Y[:20], label_names=NAMES, validation=(texts[:5], Y[:5]))
+    with pytest.raises(TypeError, match="pair"):
+        made.fit(texts[:20], Y[:20], label_names=NAMES, validation=texts[:5])
+
+
 def test_features_instead_of_texts() -> None:
     problem = make_problem(n=300)
     made = lt.Tagger(quality="best").fit(problem.X, problem.Y, label_names=NAMES)

@@ -17,7 +17,7 @@ from longtail.cli.reading import DataOptions, Source, learned_targets, parse_wei
 from longtail.cli.resume import MEASURING, resumable, unfinished
 from longtail.cli.story import example_texts, gaps, in_short
 from longtail.cli.text_options import refuse_for_features, with_text_options
-from longtail.cli.training import fit_plan, leaning, measure, plans, set_aside, told
+from longtail.cli.training import dev_rows, fit_plan, leaning, measure, plans, set_aside, told
 
 __all__ = ["command", "train_and_measure"]
 
@@ -214,7 +214,7 @@ def train_and_measure(
 
     plan, whole = plans(source, params)
     folder = parts if parts is None or not refit else parts / MEASURING
-    tagger, seconds = fit_plan(plan, params, folder)
+    tagger, seconds = fit_plan(plan, params, folder, validation=dev_rows(source, plan, params))
     note(f"trained in {seconds:.1f} s")
     if source.test is None:
         return tagger, None, None, seconds

@@ -20,15 +20,17 @@ _REFITTED = 1.9  # trainings: without a tenth of the rows, and with it
 
 
 def expected_minutes(
-    model: Ensemble, X: Any, Y: sp.csr_matrix, label_texts: Any = None
+    model: Ensemble, X: Any, Y: sp.csr_matrix, label_texts: Any = None, *, twice: bool = True
 ) -> dict[str, float]:
     """Return the minutes that each part will take, by its name.
+
+    ``twice``: whether it is trained without some of the rows first.
 
     Those of a linear model come from a training on 2,000 rows, those of a text model from a few
     batches (``plan``); parts that take no time to speak of are left out. Rough: for the decision
     whether to wait.
     """
-    n = Y.shape[0]
+    n, trainings = Y.shape[0], _REFITTED if twice else 1.0
     sample = np.sort(np.random.default_rng(0).permutation(n)[:_SAMPLE])
     minutes: dict[str, float] = {}
     tried: dict[str, float] = {}
@@ -38,7 +40,7 @@ def expected_minutes(
             texts = {} if label_texts is None else {"label_texts": label_texts}
             texts = texts if getattr(ranker, "reads_label_texts", False) else {}
             cost = ranker.plan(X, Y, **texts)
-            minutes[part.title] = _REFITTED * cost.total_seconds * cost.epochs / 60
+            minutes[part.title] = trainings * cost.total_seconds * cost.epochs / 60
             continue
         inner = list(ranker.models) if isinstance(ranker, Ensemble) else [ranker]
         if not isinstance(inner[0], (OneVsAll, XRLinear)):
@@ -52,7 +54,7 @@ def expected_minutes(
             unfitted(inner[0]).fit(rows, Y[sample])
             tried[kind] = (time.perf_counter() - began) * n / len(sample)
         extra = 1 + (Y.shape[1] / n if part.label_texts else 0)
-        minutes[part.title] = _REFITTED * tried[kind] * len(inner) * extra / 60
+        minutes[part.title] = trainings * tried[kind] * len(inner) * extra / 60
     return minutes
 
 

@@ -148,16 +148,16 @@ def fit_ranker(
     checkpoint: str | os.PathLike[str] | None,
     part: str,
     label_texts: list[str] | None = None,
-    fusion: Any = None,
+    **options: Any,
 ) -> Any:
     """Fits the model on these rows and on those of label texts.
 
     Models that can keep what they have finished in the folder ``part`` of the checkpoint, and are
     told how many rows are no instances. ``label_texts``: for a model that reads them itself;
-    ``fusion``: of the same ensemble fitted on a part of the rows, which need not be learned again.
+    ``options``: what else its ``fit`` takes.
     """
     takes = inspect.signature(model.fit).parameters
-    how: dict[str, Any] = {} if label_texts is None else {"label_texts": label_texts}
+    how = options if label_texts is None else {**options, "label_texts": label_texts}
     if label_rows is not None:
         n = Y.shape[0]
         X, Y = append_rows(X, Y, *label_rows.made(Y))
@@ -165,8 +165,6 @@ def fit_ranker(
             how["n_label_rows"] = Y.shape[0] - n
     if checkpoint is not None and "checkpoint" in takes:
         how["checkpoint"] = Path(checkpoint) / part
-    if fusion is not None:
-        how["fusion"] = fusion
     return model.fit(X, Y, **how)
 
 

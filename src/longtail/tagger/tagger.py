@@ -44,7 +44,7 @@ from longtail.tagger.plain_texts import PlainTexts
 from longtail.tagger.provenance import made_now
 from longtail.tagger.saving import check_savable, restore, to_state
 from longtail.tagger.seen import row_keys
-from longtail.tagger.truth import Truth, as_truth
+from longtail.tagger.truth import Truth, as_pair, as_truth
 from longtail.tagger.vectorizers import own_vectorizer
 
 __all__ = ["Tagger"]
@@ -151,6 +151,7 @@ class Tagger(Answering):
         *,
         label_names: Sequence[str] | None = None,
         label_texts: Sequence[str] | None = None,
+        validation: tuple[Any, Any] | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
     ) -> Tagger:
         """Learns from texts and their labels.
@@ -161,15 +162,21 @@ class Tagger(Answering):
         are names as in ``load_dataset`` (7 is "7") and a missing row has none; or a label matrix
         (n, L) with ``label_names`` in column order. ``label_texts``: what each label is called in
         words, in the order of ``label_names``, shown beside the name; a model that reads them
-        (``DualEncoder``, ``UniDEC``) takes names where there are none. ``checkpoint``: a folder for
-        finished parts of the training; a ``fit`` that was cut short, called again with the same
-        folder, data and parameters, goes on from there (``longtail.linear.train.checkpoint``).
+        (``DualEncoder``, ``UniDEC``) takes names where there are none. ``validation``: further
+        texts and their labels, on which ``quality="best"`` learns which of its models to believe,
+        and which these do not learn from; without them a tenth of the texts is held out, and the
+        models are trained again on all. ``checkpoint``: a folder for finished parts of the
+        training; a ``fit`` that was cut short, called again with the same folder, data and
+        parameters, goes on from there (``longtail.linear.train.checkpoint``).
 
         Labels that no text has are left out, and the log says how many; not so those that a model
         can learn from what they are called.
         """
         plan = self.plan(texts, labels, label_names=label_names, label_texts=label_texts)
-        return self.fit_rows(self.rows(plan), checkpoint=checkpoint)
+        if validation is not None:
+            validation = as_pair(validation)
+            validation = validation[0], as_truth(validation[1], plan.labels.vocabulary, label_names)
+        return self.fit_rows(self.rows(plan), validation=validation, checkpoint=checkpoint)
 
     def plan(
         self,
@@ -218,8 +225,11 @@ class Tagger(Answering):
         *,
         checkpoint: str | os.PathLike[str] | None = None,
         curve: Curve | None = None,
+        validation: tuple[Any, Truth] | None = None,
     ) -> Tagger:
         """Fit the model of a plan on its rows: the other half of ``fit``.
+
+        ``validation``: texts and their labels, in the ids of the plan.
 
         ``curve``: from scores to probabilities, as ``longtail.tagger.held_out.Curve.of`` takes it
         from the same model fitted on a part of the rows: no other one is learned then. A rule that
@@ -229,8 +239,14 @@ class Tagger(Answering):
         plan, X = rows.plan, rows.X
         learned, n_labels = plan.labels, len(plan.labels.vocabulary)
         texts = described(plan.model, learned)
+        how: dict[str, Any] = {}
+        if curve is not None and curve.fusion is not None:
+            how["fusion"] = curve.fusion
+        elif validation is not None:
+            how["validation"] = self._validation(rows, validation)
         if self.quality == "best":
-            log.info("%s", in_words(expected_minutes(plan.model, X, learned.Y, texts)))
+            minutes = expected_minutes(plan.model, X, learned.Y, texts, twice=not how)
+            log.info("%s", in_words(minutes))
         model = fit_ranker(
             copied(plan.model),
             X,
@@ -239,7 +255,7 @@ class Tagger(Answering):
             checkpoint,
             "model",
             texts,
-            None if curve is None else curve.fusion,
+            **how,
         )
         self.rule_ = learn_from_held_out(
             model,
@@ -264,6 +280,15 @@ class Tagger(Answering):
         self.provenance_ = made_now(rows=self.n_rows_, seconds=seconds)
         self.__dict__.pop("_inverse_propensity", None)
         return self
+
+    def _validation(self, rows: Rows, validation: tuple[Any, Truth]) -> tuple[Any, Any]:
+        """Return validation rows as the model takes them, and their labels."""
+        if self.quality != "best":
+            raise ValueError('validation goes with quality="best"')
+        texts, truth = validation
+        fields = list(rows.plan.columns) if isinstance(rows.plan.columns, dict) else None
+        columns = as_columns(texts, fields)
+        return rows_of(columns, rows.plan.vectorizer, check_weights(self.field_weights)), truth.Y
 
     def _parts(
         self, columns: Columns, texts: list[str], n_labels: int, described: bool
