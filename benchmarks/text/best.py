@@ -105,11 +105,18 @@ def run(rows: prepared.Rows, seed: int, options: argparse.Namespace, name: str) 
     records.append({"kind": "beside", "name": "three trees", **measured(Y, truth, top), **about})
     encoder = None if options.no_encoder else options.encoder
     parts = best_parts(
-        label_texts=True, encoder=encoder, device=options.device, random_state=seed, onnx=False
+        n_texts=Y.shape[0],
+        n_labels=Y.shape[1],
+        label_texts=True,
+        encoder=encoder,
+        device=options.device,
+        random_state=seed,
+        onnx=False,
     )
     model = best_model(parts, seed)
     clock = Clock()
-    model.fit(train, Y, label_texts=rows.labels, validation=valid)
+    folder = None if options.checkpoint is None else options.checkpoint / f"{name}-{seed}"
+    model.fit(train, Y, label_texts=rows.labels, validation=valid, checkpoint=folder)
     about = clock.told()
     proba = model.predict_proba_topk(test, k=5)
     about |= {
@@ -180,6 +187,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="*", default=[0, 1, 2])
     parser.add_argument("--dev", action="store_true")
     parser.add_argument("--keep", type=Path)
+    parser.add_argument("--checkpoint", type=Path, help="a folder for finished parts of a run")
     parser.add_argument("--print", dest="only_print", action="store_true")
     options = parser.parse_args()
     journal = Journal(options.journal)

@@ -6,10 +6,10 @@ namespace lt::bind {
 
 namespace {
 
-using Ids = std::vector<Array2<int32_t>>;
-using Values = std::vector<Array2<float>>;
+using SourceIds = std::vector<Array2<int32_t>>;
+using SourceValues = std::vector<Array2<float>>;
 
-std::vector<Answers> checked_sources(const Ids& ids, const Values& values, int64_t n_labels) {
+std::vector<Answers> checked_sources(const SourceIds& ids, const SourceValues& values, int64_t n_labels) {
   require(!ids.empty() && ids.size() == values.size(), "there must be as many values as ids, and some");
   std::vector<Answers> sources;
   for (size_t s = 0; s < ids.size(); ++s) {
@@ -105,7 +105,7 @@ void bind_fusion(nb::module_& m) {
       nb::arg("base"), nb::arg("n_threads"));
   m.def(
       "collect_pairs",
-      [](const Ids& ids, const Values& values, Array1<float> log_counts, int n_threads) {
+      [](const SourceIds& ids, const SourceValues& values, Array1<float> log_counts, int n_threads) {
         const auto sources = checked_sources(ids, values, static_cast<int64_t>(log_counts.shape(0)));
         Pairs out;
         {
@@ -120,8 +120,9 @@ void bind_fusion(nb::module_& m) {
       nb::arg("ids"), nb::arg("values"), nb::arg("log_counts"), nb::arg("n_threads"));
   m.def(
       "fuse_topk",
-      [](const Ids& ids, const Values& values, Array1<float> log_counts, Array1<int32_t> roots, Array1<int32_t> feature,
-         Array1<float> threshold, Array1<int32_t> child, Array1<double> value, double base, int64_t k, int n_threads) {
+      [](const SourceIds& ids, const SourceValues& values, Array1<float> log_counts, Array1<int32_t> roots,
+         Array1<int32_t> feature, Array1<float> threshold, Array1<int32_t> child, Array1<double> value, double base,
+         int64_t k, int n_threads) {
         const auto sources = checked_sources(ids, values, static_cast<int64_t>(log_counts.shape(0)));
         const TreeArrays trees = TreeArgs{roots, feature, threshold, child, value, base}.checked(
             n_pair_features(static_cast<int64_t>(sources.size())));

@@ -282,6 +282,24 @@ def test_labels_come_and_go() -> None:
     assert model.predict_topk(problem.X, k=10).n_labels == 10
 
 
+def test_linear_members_take_fewer_bytes(tmp_path: Path) -> None:
+    problem = make_problem(n=400)
+    trees = lt.Ensemble(models=[lt.OneVsAll(), lt.OneVsAll(C=2.0)])
+    model = lt.Ensemble(models=[trees, lt.baselines.NearestNeighbors()], rule="learned")
+    model.fit(problem.X, problem.Y)
+    before = model.predict_topk(problem.X, k=3)
+    small = model.compacted(precision="int8")
+    for own, others in zip(small.members_[0].members_, model.members_[0].members_, strict=True):
+        assert own.nbytes < others.nbytes
+    assert model.predict_topk(problem.X, k=3) == before
+    after = small.predict_topk(problem.X, k=1)
+    assert (after.indices == before.head(1).indices).mean() > 0.95
+    small.save(tmp_path / "m")
+    assert lt.load(tmp_path / "m").predict_topk(problem.X, k=1) == after
+    with pytest.raises(TypeError, match="linear"):
+        lt.Ensemble(models=[lt.baselines.Popularity()]).fit(problem.X, problem.Y).compacted()
+
+
 @pytest.mark.parametrize(
     ("models", "error", "message"),
     [

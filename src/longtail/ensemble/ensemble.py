@@ -30,6 +30,8 @@ from longtail.ensemble.part_rows import Members, PartRows, Vectorizers
 from longtail.ensemble.widened import widened
 from longtail.exceptions import ModelFormatError
 from longtail.features.tokenizer import as_texts
+from longtail.linear import compact
+from longtail.linear.ranker import LinearRanker
 from longtail.text import XRTransformer
 
 __all__ = ["Ensemble"]
@@ -118,6 +120,7 @@ class Ensemble(ProbabilityRanker):
         validation: tuple[Any, Any] | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         n_label_rows: int = 0,
+        fusion: Fusion | None = None,
     ) -> Any:
         """Learn from rows ``X``, features (n, d) or texts, and labels ``Y`` (n, L).
 
@@ -128,7 +131,8 @@ class Ensemble(ProbabilityRanker):
         folder of its own; a training that was cut short, called again with the same folder, data
         and parameters, goes on from there. ``n_label_rows``: so many of the last rows were made of
         label texts (``longtail.augment``); they are not held out, and members that count or
-        validate on instances are told.
+        validate on instances are told. ``fusion``: the ``fusion_`` of the same parts, fitted on
+        other rows of the kind, to be taken over instead of learned.
         """
         return self._learn(
             X,
@@ -137,6 +141,7 @@ class Ensemble(ProbabilityRanker):
             validation=validation,
             checkpoint=checkpoint,
             n_label_rows=n_label_rows,
+            fusion=fusion,
         )
 
     def _fit(
@@ -148,6 +153,7 @@ class Ensemble(ProbabilityRanker):
         validation: tuple[Any, Any] | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         n_label_rows: int = 0,
+        fusion: Fusion | None = None,
     ) -> None:
         self._check_params()
         parts = as_parts(self.models)
@@ -171,7 +177,9 @@ class Ensemble(ProbabilityRanker):
             checkpoint=checkpoint,
         )
         learned: Learned | None = None
-        if self.rule != "learned":
+        if fusion is not None and (self.rule != "learned" or len(fusion.curves) != len(parts)):
+            raise ValueError('fusion must be that of as many parts, with rule="learned"')
+        if self.rule != "learned" or fusion is not None:
             members = learning.members()
         else:
             wanted = min(self._candidates(), Y.shape[1])
@@ -189,6 +197,8 @@ class Ensemble(ProbabilityRanker):
                 )
         self.members_, self.vectorizers_ = members.fitted, vectorizers
         self.fusion_ = None if learned is None else learned.fusion
+        if fusion is not None:
+            self.fusion_ = fusion.for_labels(learning.counts())
         self._learned, self._seconds = learned, members.seconds
 
     def _parts(self) -> list[Part]:
@@ -418,8 +428,8 @@ class Ensemble(ProbabilityRanker):
         ``rule="learned"`` and two parts at least; a saved model does not keep those answers.
         """
         self._check_fitted()
-        learned = self.__dict__.get("_learned")
-        if learned is None or len(self.members_) < 2:
+        learned: Any = self.__dict__.get("_learned")
+        if not self.knows_parts:
             raise ValueError(
                 'only an ensemble of several parts, just fitted with rule="learned", can tell what '
                 "it is without one of them"
@@ -432,6 +442,73 @@ class Ensemble(ProbabilityRanker):
             others = [top for j, top in enumerate(tops) if j != i]
             out[name] = learned.without(i, self.n_jobs).top(others, k, self.n_jobs)
         return out
+
+    def compacted(self, **how: Any) -> Ensemble:
+        """Return a copy whose linear members take fewer bytes; the others are shared.
+
+        ``how``: as in ``longtail.linear.compact``, for each linear member by itself, but for its
+        validation rows. Raise TypeError if no member is linear.
+
+        >>> import longtail as lt
+        >>> data = lt.data.make_longtail(n=600, d=100, L=30, random_state=0).train
+        >>> pair = lt.Ensemble(models=[lt.OneVsAll(), lt.baselines.Popularity()], rule="learned")
+        >>> small = pair.fit(data.X, data.Y).compacted(precision="int8")
+        >>> small.members_[0].nbytes < pair.members_[0].nbytes
+        True
+        """
+        self._check_fitted()
+        members: list[Ranker] = []
+        for member in self.members_:
+            if isinstance(member, LinearRanker):
+                member = compact(member, **how)
+            elif isinstance(member, Ensemble) and member.has_linear_members:
+                member = member.compacted(**how)
+            members.append(member)
+        if not self.has_linear_members:
+            raise TypeError("no member of this ensemble is linear: there is nothing to compact")
+        small = copy.copy(self)
+        small.members_ = members
+        return small
+
+    @property
+    def has_linear_members(self) -> bool:
+        """Whether a member, or a member of one, is linear."""
+        return any(
+            isinstance(member, LinearRanker)
+            or (isinstance(member, Ensemble) and member.has_linear_members)
+            for member in self.members_
+        )
+
+    def sources_of(self, X: Any, label: int) -> list[tuple[str, float, int | None]]:
+        """Return what every part says about a label of one row: its name, the probability that its
+        score stands for, and the rank, counted from 1; 0 and None where it did not answer it.
+
+        Only with ``rule="learned"``.
+        """
+        self._check_fitted()
+        if self.fusion_ is None:
+            raise ValueError('only rule="learned" knows what the scores of its parts are worth')
+        wanted = min(self._candidates(), self.n_labels_)
+        tops = self._fitted().answers(self._rows_of_parts(self._rows(X)), wanted)
+        out: list[tuple[str, float, int | None]] = []
+        for name, (ids, proba) in zip(self.part_names, self.fusion_.values(tops), strict=True):
+            at = np.flatnonzero(ids[0] == label)
+            found = len(at) > 0
+            out.append(
+                (name, float(proba[0, at[0]]) if found else 0.0, int(at[0]) + 1 if found else None)
+            )
+        return out
+
+    def fitted_part(self, number: int) -> tuple[Ranker, Any]:
+        """Return the fitted ranker of a part, and the fitted vectoriser it reads, or None."""
+        place = self.vectorizers_.of_part[number]
+        vectorizer = None if place is None else self.vectorizers_.fitted[place]
+        return self.members_[number], vectorizer
+
+    @property
+    def knows_parts(self) -> bool:
+        """Whether ``answers_without_parts`` can be asked."""
+        return self.__dict__.get("_learned") is not None and len(self.members_) > 1
 
     @property
     def part_names(self) -> list[str]:

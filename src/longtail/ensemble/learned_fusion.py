@@ -87,27 +87,35 @@ class Fusion:
 
     def top(self, tops: Sequence[TopK], k: int, n_jobs: int | None = None) -> TopK:
         """Return the k most probable candidates of each row; scores are probabilities."""
-        ids, values = self._values(tops)
+        answers = self.values(tops)
         n_labels = len(self.log_counts)
         if not len(self.trees.roots):
-            likely = [TopK._trusted(i, p, n_labels) for i, p in zip(ids, values, strict=True)]
+            likely = [TopK._trusted(ids, proba, n_labels) for ids, proba in answers]
             return combine(likely, k, n_jobs=n_jobs)
         trees = self.trees.native()
-        found = core.fuse_topk(ids, values, self.log_counts, *trees, k, n_threads(n_jobs))
+        ids, proba = (list(arrays) for arrays in zip(*answers, strict=True))
+        found = core.fuse_topk(ids, proba, self.log_counts, *trees, k, n_threads(n_jobs))
         return TopK._trusted(found[0], found[1], n_labels)
 
-    def _values(self, tops: Sequence[TopK]) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        """Return ids and probabilities of every source."""
-        ids, values = [], []
+    def values(self, tops: Sequence[TopK]) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Return the ids that every source answered, and the probabilities of its scores, both
+        (n, k).
+        """
+        out = []
         for top, curve in zip(tops, self.curves, strict=True):
             answered = top.indices >= 0
             p = curve.transform(np.where(answered, top.scores, 0))
-            ids.append(np.ascontiguousarray(top.indices, np.int32))
-            values.append(np.where(answered, p, 0).astype(np.float32))
-        return ids, values
+            ids = np.ascontiguousarray(top.indices, np.int32)
+            out.append((ids, np.where(answered, p, 0).astype(np.float32)))
+        return out
 
     def _pairs(self, tops: Sequence[TopK], threads: int) -> Any:
-        return core.collect_pairs(*self._values(tops), self.log_counts, threads)
+        ids, proba = (list(arrays) for arrays in zip(*self.values(tops), strict=True))
+        return core.collect_pairs(ids, proba, self.log_counts, threads)
+
+    def for_labels(self, counts: np.ndarray) -> Fusion:
+        """Return the same for other labels, with so many training rows each."""
+        return replace(self, log_counts=np.log1p(counts).astype(np.float32))
 
     def with_labels(self, counts: np.ndarray) -> Fusion:
         """Return the same for more labels, with so many training rows each."""

@@ -54,6 +54,11 @@ class Learning:
     n_label_rows: int = 0
     checkpoint: str | os.PathLike[str] | None = None
 
+    def counts(self) -> np.ndarray:
+        """Return the training rows of every label, (L,)."""
+        own = self.Y[: self.Y.shape[0] - self.n_label_rows]
+        return np.bincount(own.indices, minlength=own.shape[1])
+
     def members(self) -> Members:
         """Fit every part on all rows."""
         return self._on(self.rows, self.Y, None)
@@ -121,8 +126,7 @@ class Learning:
         return self._fusion(tops, self.Y[:0], n_jobs)
 
     def _fusion(self, tops: Sequence[TopK], Y: sp.csr_matrix, n_jobs: Any) -> Learned:
-        own = self.Y[: self.Y.shape[0] - self.n_label_rows]
-        counts = np.bincount(own.indices, minlength=own.shape[1])
+        counts = self.counts()
         return Learned(Fusion.fit(tops, Y, counts, n_jobs=n_jobs), tops, Y, counts)
 
     def _without(self, held: np.ndarray, folder: str) -> Members:

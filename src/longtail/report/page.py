@@ -35,6 +35,7 @@ def fragment(report: Report) -> str:
             page_tables.metrics(report),
             page_tables.bins(report),
             page_tables.rules(report),
+            page_tables.parts(report),
             page_tables.calibration(report),
             page_tables.labels(report),
             page_tables.every_label(report),

@@ -17,7 +17,7 @@ import html
 import re
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ import scipy.sparse as sp
 
 from longtail.answers.topk import TopK
 from longtail.data.text_rows import TextRows
+from longtail.ensemble import Ensemble
 from longtail.tagger.abilities import can_filter, searching
 from longtail.tagger.highlight import Span, Walk
 
@@ -45,7 +46,9 @@ class Explanation:
     ``score`` of the label; ``terms``: ``(term, contribution)``, strongest first, positive ones
     speak for the label; ``spans``: ``(start, end, contribution)`` of words in ``text``; ``method``:
     "exact" (the model's own account, which sums to its score, or the logarithm of it) or
-    "occlusion".
+    "occlusion". For a fused model (``Ensemble`` with ``rule="learned"``), ``sources`` are ``(part,
+    probability, rank)`` by every part, rank None where it did not answer the label, and the terms
+    are those of the part that is surest of the label.
     """
 
     label: str
@@ -54,16 +57,21 @@ class Explanation:
     spans: tuple[Span, ...]
     text: str
     method: str
+    sources: tuple[tuple[str, float, int | None], ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values."""
         out = asdict(self)
         out["terms"] = [list(pair) for pair in self.terms]
         out["spans"] = [list(span) for span in self.spans]
+        out["sources"] = [list(source) for source in self.sources]
         return out
 
     def __str__(self) -> str:
         lines = [f"{self.label}  {self.score:.4f}"]
+        for part, proba, rank in self.sources:
+            place = "not among its answers" if rank is None else f"{proba:.4f}, rank {rank}"
+            lines.append(f"  by {part}: {place}")
         lines += [f"  {weight:+.4f}  {term}" for term, weight in self.terms]
         return "\n".join(lines)
 
@@ -100,7 +108,9 @@ def explain_steps(
     In between come Nones, one after each step of the work.
     """
     if isinstance(x, TextRows):
-        yield from _text_steps(model, text, labels, n_terms)
+        fused = isinstance(model, Ensemble) and model.fusion_ is not None
+        steps = _fused_steps if fused else _text_steps
+        yield from steps(model, text, labels, n_terms)
         return
     x = sp.csr_matrix(x)
     ids = list(labels.values())
@@ -132,6 +142,27 @@ def explain_steps(
             text=text,
             method=method,
         )
+
+
+def _fused_steps(
+    model: Ensemble, text: str, labels: Mapping[str, int], n_terms: int
+) -> Iterator[Explanation | None]:
+    """Explanations of a fused model: what every part says, and the words of the surest one."""
+    row = TextRows([text])
+    for name, label in labels.items():
+        sources = model.sources_of(row, label)
+        score = float(searching(model)(row, 1, include=[label]).scores[0, 0])
+        yield None
+        surest = max(range(len(sources)), key=lambda i: sources[i][1])
+        member, vectorizer = model.fitted_part(surest)
+        if vectorizer is not None:
+            x = vectorizer.transform(row)
+            steps = explain_steps(member, vectorizer, x, text, {name: label}, n_terms)
+        else:  # a vote by vectors stands on texts through another part: ask the whole
+            asked = member if member.reads_texts else model
+            steps = _text_steps(asked, text, {name: label}, n_terms)
+        for step in steps:
+            yield None if step is None else replace(step, score=score, sources=tuple(sources))
 
 
 def _text_steps(

@@ -31,17 +31,21 @@ MOST_HELD_OUT = 10_000
 
 
 class Curve(NamedTuple):
-    """From scores to probabilities: the curve, and how it was made."""
+    """From scores to probabilities: the curve, and how it was made; or the fusion of an ensemble,
+    whose scores are probabilities.
+    """
 
     calibrator: Any
-    calibration: dict[str, Any]
+    calibration: dict[str, Any] | None
+    fusion: Any = None
 
     @classmethod
     def of(cls, model: Any) -> Curve | None:
         """Return the curve of a model; None where it has none."""
-        if getattr(model, "calibrator_", None) is None:
+        fusion = getattr(model, "fusion_", None)
+        if getattr(model, "calibrator_", None) is None and fusion is None:
             return None
-        return cls(model.calibrator_, model.calibration_)
+        return cls(model.calibrator_, model.calibration_, fusion)
 
 
 def learn_from_held_out(
@@ -79,7 +83,7 @@ def learn_from_held_out(
         return rule
     if curve is not None and not learns:
         log.info("probabilities: from the curve of the model that was measured")
-        model.calibrator_, model.calibration_ = curve
+        model.calibrator_, model.calibration_ = curve.calibrator, curve.calibration
         return rule
     seed = as_seed(random_state) % 2**31
     if needed and not learns and n <= FEW and label_rows is None:

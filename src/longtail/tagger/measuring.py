@@ -12,8 +12,10 @@ from longtail import metrics
 from longtail._validation import check_same_rows
 from longtail.answers import TopK
 from longtail.data.row_filter import Overlap
+from longtail.ensemble import Ensemble
 from longtail.propensity import JainPropensity
 from longtail.report import Report, evaluate
+from longtail.report.parts import PartResult, measure_parts
 from longtail.tagger.abilities import searching
 from longtail.tagger.held_out import CANDIDATES
 from longtail.tagger.seen import trained_note
@@ -22,7 +24,7 @@ from longtail.tagger.truth import Truth, unknown_note
 if TYPE_CHECKING:
     from longtail.tagger.tagger import Tagger
 
-__all__ = ["lean_curve", "report_on"]
+__all__ = ["lean_curve", "part_results", "report_on"]
 
 STEPS = (0.0, 0.25, 0.5, 0.75, 1.0)
 
@@ -55,6 +57,27 @@ def report_on(
     said = tuple(note for note in notes if note is not None)
     facts = replace(report.facts, trained_rows=None if seen is None else seen.n_rows)
     return replace(report, facts=facts, warnings=(*said, *report.warnings))
+
+
+def part_results(tagger: Tagger, texts: Any, truth: Truth, top: TopK) -> tuple[PartResult, ...]:
+    """Return what every part of a fused model adds; empty for other models, and for one that was
+    loaded, which no longer knows.
+    """
+    model = tagger.model_
+    if not (isinstance(model, Ensemble) and model.knows_parts):
+        return ()
+    X = tagger.transform(texts)
+    counts = tagger.label_counts_
+
+    def placed(top: TopK) -> TopK:
+        return top if truth.vocabulary is None else _placed(tagger, truth, top)[0]
+
+    if truth.vocabulary is not None:
+        counts = _placed(tagger, truth, top)[1]
+    alone = {name: placed(found) for name, found in model.answers_of_parts(X, top.k).items()}
+    left = {name: placed(found) for name, found in model.answers_without_parts(X, top.k).items()}
+    propensity = JainPropensity().fit_counts(counts, tagger.n_rows_)
+    return measure_parts(truth.Y, placed(top), alone, left, propensity, seconds=model.part_seconds)
 
 
 def _placed(tagger: Tagger, truth: Truth, top: TopK) -> tuple[TopK, np.ndarray]:
