@@ -19,11 +19,11 @@ KERNELS = Path(__file__).parents[1] / "cpp" / "kernels"
 # From the ground up. A room may import those in the rows above it, and those before it in its row.
 TABLE = """
 exceptions _native _forms _blocks _validation _progress
-data persist
+data persist distributed
 base propensity losses metrics features tree solvers
 augment codes decide calibrate
 baselines linear deep text coded
-models ensemble distributed
+models ensemble
 report audit tagger
 serve cli compat testing
 """

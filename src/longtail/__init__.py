@@ -72,6 +72,7 @@ _ROOMS = {
     "data",
     "decide",
     "deep",
+    "distributed",
     "ensemble",
     "exceptions",
     "features",
