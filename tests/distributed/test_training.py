@@ -18,6 +18,8 @@ import scipy.sparse as sp
 from joblib import parallel_config
 
 import longtail as lt
+from longtail.base import Ranker
+from longtail.calibrate.cross_fit import cross_fit
 from longtail.linear import elsewhere
 
 LABELS = 9_000  # more than two chunks, so that a flat model has parts
@@ -183,3 +185,33 @@ def _members(group: int) -> list[int]:
         if int(fields[2]) == group and fields[0] != "Z":
             out.append(int(path.parent.name))
     return out
+
+
+@pytest.mark.parametrize("make", [lt.NearestNeighbors, lambda: lt.XRLinear(max_iter=3)])
+def test_cross_fitting_gives_the_same_answers(make: Any) -> None:
+    data = lt.make_longtail(n=300, d=60, L=30, random_state=0).train
+    weight = np.random.default_rng(0).random(data.X.shape[0])
+    options = {"sample_weight": weight} if isinstance(make(), lt.XRLinear) else {}
+    here = cross_fit(make(), data.X, data.Y, k=3, folds=3, **options)
+    with parallel_config("loky", n_jobs=2):
+        there = cross_fit(make(), data.X, data.Y, k=3, folds=3, **options)
+    assert there == here
+
+
+class Asked(Ranker):
+    """Answers with the number of the process that fitted it."""
+
+    def _fit(self, X: Any, Y: Any) -> None:
+        self.process_ = os.getpid()
+
+    def _predict_topk(self, X: Any, k: int) -> lt.TopK:
+        scores = np.full((X.shape[0], k), self.process_, np.float32)
+        return lt.TopK(np.tile(np.arange(k, dtype=np.int32), (X.shape[0], 1)), scores)
+
+
+def test_cross_fitting_is_done_by_workers() -> None:
+    with parallel_config("loky", n_jobs=2):
+        there = cross_fit(
+            Asked(), np.eye(4, dtype=np.float32), sp.identity(4, "f4", "csr"), k=2, folds=2
+        )
+    assert (there.scores != os.getpid()).all()
