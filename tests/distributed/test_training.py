@@ -20,6 +20,7 @@ from joblib import parallel_config
 import longtail as lt
 from longtail.base import Ranker
 from longtail.calibrate.cross_fit import cross_fit
+from longtail.coded import kept_repetitions
 from longtail.linear import elsewhere
 
 LABELS = 9_000  # more than two chunks, so that a flat model has parts
@@ -215,3 +216,52 @@ def test_cross_fitting_is_done_by_workers() -> None:
             Asked(), np.eye(4, dtype=np.float32), sp.identity(4, "f4", "csr"), k=2, folds=2
         )
     assert (there.scores != os.getpid()).all()
+
+
+def mach(**params: Any) -> lt.MACH:
+    return lt.MACH(**{"estimator": "linear", "n_buckets": 20, "n_repetitions": 4, **params})
+
+
+def same_mach(first: lt.MACH, second: lt.MACH) -> bool:
+    return first.repetitions_.keys() == second.repetitions_.keys() and all(
+        same(first.repetitions_[r], second.repetitions_[r]) for r in first.repetitions_
+    )
+
+
+@pytest.mark.parametrize("params", [{}, {"hashed_features": 32}], ids=["plain", "hashed"])
+def test_repetitions_of_mach_are_trained_by_workers(
+    params: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = lt.make_longtail(n=300, d=60, L=80, random_state=0).train
+    whole = mach(**params).fit(data.X, data.Y)
+    with monkeypatch.context() as here, parallel_config("loky", n_jobs=2):
+        here.setattr(kept_repetitions.Repetition, "fit", None)  # called here, it fails
+        there = mach(**params).fit(data.X, data.Y, checkpoint=tmp_path / "c")
+    assert same_mach(there, whole)
+    left = {path.name for path in (tmp_path / "c").iterdir()}
+    assert left == {"problem.json", *(f"repetition{r}" for r in range(4))}
+
+
+def test_repetitions_that_are_kept_are_not_trained_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = lt.make_longtail(n=300, d=60, L=80, random_state=0).train
+    whole = mach().fit(data.X, data.Y)
+    mach().fit(data.X, data.Y, repetitions=[1, 2], checkpoint=tmp_path / "c")
+    trained = []
+    fit = kept_repetitions.Repetition.fit
+
+    def record(self: Any, *args: Any) -> Any:
+        trained.append(self.number)
+        return fit(self, *args)
+
+    monkeypatch.setattr(kept_repetitions.Repetition, "fit", record)
+    again = mach().fit(data.X, data.Y, checkpoint=tmp_path / "c")
+    assert trained == [0, 3]
+    assert same_mach(again, whole)
+    assert again.predict_topk(data.X, k=5) == whole.predict_topk(data.X, k=5)
+    for other in (mach(random_state=1), mach(hashed_features=32), mach(n_buckets=21)):
+        with pytest.raises(ValueError, match="another training"):
+            other.fit(data.X, data.Y, checkpoint=tmp_path / "c")
+    with pytest.raises(ValueError, match="another training"):
+        mach().fit(2 * data.X, data.Y, checkpoint=tmp_path / "c")

@@ -30,7 +30,8 @@ Ctrl-C        The caller removes the lease, and tasks end within a second, on an
               an engine cannot reach. A task that fails removes it too: the others need not go on.
 resuming      The same call again does what is missing, there or here, with any number of workers.
 
-``tasks`` runs them, ``lease`` is the file that ends them, ``engines`` names the engines. What is a
+``tasks`` runs them, ``shared`` are the files they read, ``lease`` is the one that ends them,
+``engines`` names the engines. What is a
 part, and what a task reads, is told by the room that trains (``longtail.linear.elsewhere``).
 """
 

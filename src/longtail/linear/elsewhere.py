@@ -9,25 +9,28 @@ away in the end, finished parts stay.
 from __future__ import annotations
 
 import functools
-import os
-import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from longtail import persist
-from longtail._blocks import BlockRows
 from longtail._native import n_threads
+from longtail.distributed.shared import (
+    Shared,
+    put_matrix,
+    put_rows,
+    sharing,
+    take_matrix,
+    take_rows,
+)
 from longtail.distributed.tasks import Task, finish
 from longtail.linear.checkpoint import Checkpoint
 from longtail.linear.level import LevelProblem, row_entries
 from longtail.linear.memory import MemoryPlan
 from longtail.linear.parts import Part, TrainingLevel, plan_parts, save_part, train_part
-from longtail.persist.siblings import remove
 from longtail.solvers import SolverOptions
 
 __all__ = ["train_elsewhere"]
@@ -44,15 +47,6 @@ _ARRAYS = (
 )
 
 
-@dataclass(frozen=True)
-class _Shared:
-    """Where the files of a training are; ``token`` tells those of one call from another's."""
-
-    folder: str
-    problem: str
-    token: str
-
-
 def train_elsewhere(
     X: Any,
     levels: Sequence[TrainingLevel],
@@ -67,7 +61,7 @@ def train_elsewhere(
     """
     folder = checkpoint.path.absolute()
     parts = {level.name: plan_parts(level.problem, row_entries(X)) for level in levels}
-    shared = _Shared(str(folder), checkpoint.problem, secrets.token_hex(6))
+    shared = Shared(str(folder), checkpoint.problem)
     tasks = [
         Task(name, _train, (shared, level.name, part, memory, n_jobs))
         for level in levels
@@ -76,20 +70,15 @@ def train_elsewhere(
     ]
     if not tasks:
         return
-    files = [_ROWS, *(_problem_name(level.name) for level in levels)]
-    try:
-        persist.save(folder / _ROWS, _rows_state(X), overwrite=True)
-        for level in levels:
-            persist.save(folder / _problem_name(level.name), _level_state(level), overwrite=True)
+    rows = persist.State("training-rows")
+    put_rows(rows, X)
+    states = {_problem_name(level.name): _level_state(level) for level in levels}
+    with sharing(shared, {_ROWS: rows, **states}):
         finish(tasks, folder, what=levels[-1].what.partition(",")[0])
-    finally:
-        for name in files:
-            if (folder / name).is_dir():
-                remove(os.path.realpath(folder / name))
 
 
 def _train(
-    shared: _Shared,
+    shared: Shared,
     name: str,
     part: Part,
     memory: MemoryPlan,
@@ -115,20 +104,9 @@ def _problem_name(level: str) -> str:
     return f"{level}-problem"
 
 
-def _rows_state(X: Any) -> persist.State:
-    blocks = isinstance(X, BlockRows)
-    state = persist.State("training-rows")
-    _put_matrix(state, "rows", X.sparse if blocks else X)
-    if blocks:
-        state.arrays["dense"] = X.dense
-    return state
-
-
 @functools.lru_cache(maxsize=1)  # one training at a time, whose tasks map the rows once
-def _read_rows(shared: _Shared) -> Any:
-    state = persist.load(Path(shared.folder, _ROWS))
-    rows = _take_matrix(state, "rows", sp.csr_matrix)
-    return BlockRows(rows, state.arrays["dense"]) if "dense" in state.arrays else rows
+def _read_rows(shared: Shared) -> Any:
+    return take_rows(shared.load(_ROWS))
 
 
 def _level_state(level: TrainingLevel) -> persist.State:
@@ -138,7 +116,7 @@ def _level_state(level: TrainingLevel) -> persist.State:
     about = {"what": level.what, "seed": str(level.seed)}  # 64 bits are more than JSON may hold
     state = persist.State("training-level", params=asdict(level.options), meta=about)
     for name in _MATRICES:
-        _put_matrix(state, name, getattr(problem, name))
+        put_matrix(state, name, getattr(problem, name))
     for name in _ARRAYS:
         value = getattr(problem, name)
         if value is not None:
@@ -147,10 +125,10 @@ def _level_state(level: TrainingLevel) -> persist.State:
 
 
 @functools.lru_cache(maxsize=8)
-def _read_level(shared: _Shared, name: str) -> TrainingLevel:
-    state = persist.load(Path(shared.folder, _problem_name(name)))
+def _read_level(shared: Shared, name: str) -> TrainingLevel:
+    state = shared.load(_problem_name(name))
     arrays = state.arrays
-    parents, positives = (_take_matrix(state, matrix, sp.csc_matrix) for matrix in _MATRICES)
+    parents, positives = (take_matrix(state, matrix, sp.csc_matrix) for matrix in _MATRICES)
     return TrainingLevel(
         name,
         state.meta["what"],
@@ -167,17 +145,3 @@ def _read_level(shared: _Shared, name: str) -> TrainingLevel:
         SolverOptions(**state.params),
         int(state.meta["seed"]),
     )
-
-
-def _put_matrix(state: persist.State, name: str, matrix: Any) -> None:
-    state.meta[f"{name}_shape"] = [int(n) for n in matrix.shape]
-    state.put_csr(name, (matrix.indptr, matrix.indices, matrix.data, matrix.shape[1]))
-
-
-def _take_matrix(state: persist.State, name: str, kind: Any) -> Any:
-    """The mapped matrix, neither copied nor checked: the core looks at every index it is given."""
-    out = kind(tuple(state.meta[f"{name}_shape"]), dtype=np.float32)
-    out.indptr, out.indices = state.arrays[f"{name}_indptr"], state.arrays[f"{name}_indices"]
-    out.data = state.arrays[f"{name}_values"]
-    out.has_sorted_indices = True
-    return out
