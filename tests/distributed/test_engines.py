@@ -27,6 +27,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::FutureWarning"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
 ]
+PAGE = Path(__file__).parents[2] / "docs" / "more-machines.md"
 NEEDS = {"ray": "ray", "dask": "distributed", "spark": "joblibspark"}
 
 
@@ -89,6 +90,28 @@ def running(request: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         next(started, None)
 
 
+# What the page calls the engine, how its table is made of a data frame, and how rows are fetched.
+SCORING = {
+    "ray": (
+        "Ray Data",
+        "import ray.data\ndataset = ray.data.from_pandas(rows).repartition(3)",
+        "answers.to_pandas().itertuples(index=False)",
+    ),
+    "dask": (
+        "Dask DataFrame",
+        "import dask.dataframe\nframe = dask.dataframe.from_pandas(rows, npartitions=3)",
+        "answers.compute().itertuples(index=False)",
+    ),
+    "spark": (
+        "Spark",
+        "from pyspark.sql import SparkSession\n"
+        "table = SparkSession.active().createDataFrame("
+        "list(rows.itertuples(index=False, name=None)), 'id long, text string')",
+        "answers.collect()",
+    ),
+}
+
+
 @pytest.fixture(scope="module")
 def rows() -> tuple[sp.csr_matrix, list[list[int]]]:
     X = sp.random(120, 40, density=0.2, random_state=0, format="csr", dtype=np.float32)
@@ -112,7 +135,7 @@ def test_the_same_bits(running: str, make: Any, rows: Any, tmp_path: Path) -> No
 
 def test_the_recipe_on_the_page(running: str, rows: Any) -> None:
     """What docs/more-machines.md tells to write, with the clusters of these tests."""
-    page = (Path(__file__).parents[2] / "docs" / "more-machines.md").read_text(encoding="utf-8")
+    page = PAGE.read_text(encoding="utf-8")
     (recipe,) = re.findall(rf"^```python\n([^`]*engine\(\"{running}\"\)[^`]*)```", page, re.M)
     for start in ("ray.init()", "Client()", "SparkSession.builder.getOrCreate()"):
         recipe = recipe.replace(start, "None")  # it runs already
@@ -120,6 +143,29 @@ def test_the_recipe_on_the_page(running: str, rows: Any) -> None:
     exec(recipe, names)
     assert bits(names["model"]) == bits(lt.XRLinear().fit(*rows))
     assert list(Path("shared", running).glob("level*"))
+
+
+def test_scoring_gives_the_local_answers(running: str, tmp_path: Path) -> None:
+    """The one-liners of docs/more-machines.md, on the clusters of these tests."""
+    pd = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    names: dict[str, Any] = {"__name__": "__main__"}  # so that functions travel by value
+    page = PAGE.read_text(encoding="utf-8")
+    (function,) = re.findall(r"^```python\n([^`]*def answer[^`]*)```", page, re.M)
+    exec(function.replace("shared/tagger", str(tmp_path / "tagger")), names)
+    texts = ["red apple pie", "green apple", "red car", "blue car fast"] * 10
+    labels = [["fruit", "red"], ["fruit"], ["car", "red"], ["car"]] * 10
+    lt.Tagger(model=lt.XRLinear()).fit(texts, labels).save(tmp_path / "tagger")
+    rows = pd.DataFrame({"id": range(40), "text": texts})
+    title, make, fetch = SCORING[running]
+    (line,) = re.findall(rf"^(answers = .*?) +# {title}$", page, re.M)
+    exec(make, names | {"rows": rows}, names)
+    exec(f"{line}\nfound = {fetch}", names)
+    there, here = (
+        sorted((int(i), str(label), float(np.float32(score))) for i, label, score in frame)
+        for frame in (names["found"], names["answer"](rows).itertuples(index=False))
+    )
+    assert len(here) == 120 and there == here
 
 
 def test_an_error_stops_the_others(running: str, tmp_path: Path) -> None:
