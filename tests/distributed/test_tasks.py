@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -113,6 +114,7 @@ def test_unknown_and_missing_engines_say_so(monkeypatch: pytest.MonkeyPatch) -> 
     ):
         engine("slurm")
     for name, package in (("ray", "ray"), ("dask", "distributed"), ("spark", "pyspark")):
-        monkeypatch.setitem(__import__("sys").modules, package, None)
+        for module in [package, *(each for each in sys.modules if each.startswith(f"{package}."))]:
+            monkeypatch.setitem(sys.modules, module, None)
         with pytest.raises(ImportError, match=rf"'{package}'.*pip install 'longtail\[{name}\]'"):
             engine(name)
