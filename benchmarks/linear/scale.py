@@ -1,6 +1,7 @@
 """XRLinear at extreme size under a memory limit: time, peak memory, model size, single queries.
 
     python benchmarks/linear/scale.py --like Amazon-670K --memory-limit 8GB
+    python benchmarks/linear/scale.py --like Amazon-3M --rows 429475 --test-rows 20000
 
 Data of the shape of a public benchmark are made (``make_longtail``) and saved first; training and
 search run in a process of their own, whose peak memory is reported twice: what it allocated, which
@@ -53,8 +54,8 @@ class Allocated:
             self.peak = max(self.peak, int(line.split()[1]) * 1024)
 
 
-def write(folder: Path, like: str, scale: float) -> None:
-    data = lt.make_longtail(like=like, scale=scale, random_state=0)
+def write(folder: Path, like: str, scale: float, rows: int | None, test_rows: int | None) -> None:
+    data = lt.make_longtail(rows, like=like, scale=scale, n_test=test_rows, random_state=0)
     for name in PARTS:
         split, which = name.split("_")
         matrix = getattr(getattr(data, split), which)
@@ -115,7 +116,9 @@ def measure(folder: Path, limit: str | None, threads: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--like", default="Amazon-670K")
-    parser.add_argument("--scale", type=float, default=1.0)
+    parser.add_argument("--scale", type=float, default=1.0, help="of rows, features and labels")
+    parser.add_argument("--rows", type=int, help="instead of those of the data set, scaled")
+    parser.add_argument("--test-rows", type=int, help="likewise")
     parser.add_argument("--memory-limit", default="8GB")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--folder", type=Path, help="keep the data here")
@@ -131,7 +134,7 @@ def main() -> None:
         folder.mkdir(parents=True, exist_ok=True)
         if not (folder / "test_Y_data.npy").exists():
             begin = time.perf_counter()
-            write(folder, args.like, args.scale)
+            write(folder, args.like, args.scale, args.rows, args.test_rows)
             print(f"data made in {time.perf_counter() - begin:.0f} s", flush=True)
         command = [sys.executable, __file__, "--measure", "--folder", str(folder)]
         options = ["--memory-limit", args.memory_limit, "--threads", str(args.threads)]

@@ -30,7 +30,7 @@ import scipy.sparse as sp
 
 SETTINGS: dict[str, Any] = {"steps": [30, 30, 60], "rate": 1e-4, "batch": 16, "tokens": 32}
 SETTINGS |= {"leaf": 16, "branching": 16, "min_codes": 64, "refined_leaf": 100, "refined": 32}
-SETTINGS |= {"beam": 20, "man_beam": 20, "positive": 4.0, "negative": 1.0, "threads": 1, "depth": 3}
+SETTINGS |= {"beam": 20, "man_beam": 20, "positive": 4.0, "negative": 1.0, "threads": 1}
 
 
 class Clock:
@@ -155,7 +155,7 @@ def pecos(folder: Path, encoder: str) -> dict[str, Any]:
         level = copy.deepcopy(how.matcher_params_chain)
         level.model_shortcut, level.max_steps, level.learning_rate = encoder, steps, s["rate"]
         level.negative_sampling = "tfn+man" if i else "tfn"
-        level.batch_size, level.batch_gen_workers, level.use_gpu = s["batch"], 0, False
+        level.batch_size, level.batch_gen_workers, level.use_gpu = s["batch"], 1, False
         level.max_active_matching_labels, level.threshold, level.save_steps = 1000, 1e-3, steps
         level.cost_sensitive_ranker = True
         levels.append(level)
@@ -169,7 +169,7 @@ def pecos(folder: Path, encoder: str) -> dict[str, Any]:
     problem = ranker.hlm_args.model_chain
     problem.Cp, problem.Cn, problem.threshold = s["positive"], s["negative"], 1e-3
     problem.threads = s["threads"]
-    depth = s["depth"]
+    depth = n_levels(Y.shape[1], s["refined_leaf"], s["refined"])
     ranker.hlm_args.model_chain = [copy.deepcopy(problem) for _ in range(depth)]
     ranker.hlm_args.neg_mining_chain = ["tfn"] * (depth - 1) + ["tfn+man"]
     found.model_chain.only_topk = s["beam"]
@@ -181,8 +181,16 @@ def pecos(folder: Path, encoder: str) -> dict[str, Any]:
     )
     out = {"cpu": cpu() - cpu_began, "linear": clock.seconds, "wall": time.perf_counter() - began}
     others, X_others, truth = read(folder, "test")
-    top = model.predict(others, X_feat=X_others, use_gpu=False, batch_size=32, batch_gen_workers=0)
+    top = model.predict(others, X_feat=X_others, use_gpu=False, batch_size=32, batch_gen_workers=1)
     return {**out, "P": precisions(truth, top)}
+
+
+def n_levels(n_labels: int, leaf: int, branching: int) -> int:
+    """Levels of the tree: labels, their clusters, and these grouped until few remain."""
+    clusters, depth = 2 ** max(1, int(np.ceil(np.log2(n_labels / leaf)))), 2
+    while clusters > branching:
+        clusters, depth = -(-clusters // branching), depth + 1
+    return depth
 
 
 def precisions(truth: Any, answers: Any) -> list[float]:
@@ -218,7 +226,9 @@ def main() -> None:
     parser.add_argument("--encoder")
     parser.add_argument("--data", "--output", dest="folder", type=Path, required=True)
     parser.add_argument("--rows", type=int, default=5000)
+    parser.add_argument("--steps", type=int, nargs="*", default=SETTINGS["steps"])
     options = parser.parse_args()
+    SETTINGS["steps"] = options.steps
     if options.work == "prepare":
         prepare(options.folder, options.rows)
     elif options.work == "print":

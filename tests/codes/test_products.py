@@ -58,11 +58,14 @@ def test_nothing_to_multiply() -> None:
     assert not times_dense(sp.csr_matrix((3, 0), dtype=np.float32), np.ones((0, 20)), 1).any()
 
 
-@pytest.mark.parametrize("n_rows", [1, 40, 150_001])  # of the last, threads share a query's rows
-def test_the_best_products_for_any_number_of_threads(n_rows: int) -> None:
+@pytest.mark.parametrize(
+    ("n_rows", "d"),
+    [(1, 4), (40, 4), (150_001, 64)],  # of the last, threads share a query's rows
+)
+def test_the_best_products_for_any_number_of_threads(n_rows: int, d: int) -> None:
     rng = np.random.default_rng(0)
-    rows = rng.integers(-3, 4, size=(n_rows, 4)).astype(np.float32)  # with many ties
-    queries, bias = rng.integers(-3, 4, size=(3, 4)).astype(np.float32), rng.integers(0, 2, n_rows)
+    rows = rng.integers(-3, 4, size=(n_rows, d)).astype(np.float32)  # with many ties
+    queries, bias = rng.integers(-3, 4, size=(3, d)).astype(np.float32), rng.integers(0, 2, n_rows)
     bias, packed = bias.astype(np.float32), PackedRows(rows)
     ids, values = packed.top(queries, 9, 1, bias)
     scores = queries @ rows.T + bias

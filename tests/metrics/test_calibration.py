@@ -67,8 +67,8 @@ def test_the_report_shows_it() -> None:
     assert sum(group.n_pairs for group in found.groups) == found.n_pairs == 2000
     assert "expected calibration error" in str(report)
     page = report.to_html()
-    assert 'aria-label="Reliability"' in page and "Probabilities, head to tail" in page
-    assert page.count("pairs given") == 15
+    assert 'aria-label="Reliability: ' in page and "Probabilities, head to tail" in page
+    assert page.count("answers given") == 15
     assert report.to_dict()["calibration"]["error"] == found.error
     plain = evaluate(Y, top, train_Y=Y, k=(1, 4), n_resamples=0)
     assert plain.calibration is None and "Reliability" not in plain.to_html()

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import pytest
 
 BUILD = Path(__file__).parents[2] / "build"
-SOLVERS = re.compile(r"solve_dual|solve_newton|lane_objective|Newton<|Direction<")
+SOLVERS = re.compile(r"descend<|solve_dual|solve_newton|lane_objective|Newton<|Direction<")
 
 
 class Machine(NamedTuple):
@@ -91,7 +91,7 @@ def test_no_sum_is_on_the_stack(machine: Machine) -> None:
     assert len(walks) > 10
     for loop in walks:
         assert not loop.count(machine.spill), loop
-    for solver in ("solve_dual", "Newton|solve_newton"):
+    for solver in ("descend<|solve_dual", "Newton|solve_newton"):
         lengths = [
             len(loop.body) * machine.registers / loop.count(machine.multiply)
             for loop in walks

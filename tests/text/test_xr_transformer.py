@@ -104,6 +104,8 @@ def test_without_vectors_it_is_the_linear_tree(rows: Any) -> None:
     ranker = model._ranker(12).set_params(normalize=True).fit(X, Y)
     assert model.predict_topk(texts, k=3) == ranker.predict_topk(X, k=3)
     nothing = lt.beside(X, np.ones((X.shape[0], 4)), weight=0.0)
+    usual = model._ranker(12).fit(nothing, Y).predict_topk(nothing, k=3)
+    np.testing.assert_array_equal(usual.indices, ranker.predict_topk(X, k=3).indices)
     tight = {"tolerance": 1e-5, "max_iter": 10_000, "threshold": 0.0}
     exact = model._ranker(12).set_params(normalize=True, **tight).fit(X, Y)
     same = model._ranker(12).set_params(**tight).fit(nothing, Y)

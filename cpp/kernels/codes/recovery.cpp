@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t kProductsPerTask = 64;  // share a block of rows while it is in cache
 constexpr int64_t kVotesPerTask = 16;
-constexpr int64_t kRowsPerPart = 1 << 16;  // fewer are not worth a thread
+constexpr int64_t kPart = 1 << 22;  // numbers of rows: fewer are not worth a thread
 
 }  // namespace
 
@@ -24,7 +24,7 @@ bool top_inner_products(const float* blocks, int64_t n_rows, const float* bias, 
   const int64_t d = queries.n_cols, n = queries.n_rows;
   // Few queries leave threads idle: then each of them looks at a part of the rows, and the parts' best are merged.
   const int64_t tasks = (n + kProductsPerTask - 1) / kProductsPerTask;
-  const int64_t wanted = std::min((n_threads + tasks - 1) / std::max<int64_t>(tasks, 1), n_rows / kRowsPerPart);
+  const int64_t wanted = std::min((n_threads + tasks - 1) / std::max<int64_t>(tasks, 1), n_rows * d / kPart);
   const int64_t parts = std::max<int64_t>(wanted, 1);
   const int64_t part_rows = (n_rows / parts + 15) / 16 * 16;
   std::vector<BestK> best(n * parts);  // [query][part]

@@ -9,6 +9,7 @@ another program uses, take many times as long as one alone.
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -23,8 +24,15 @@ _AHEAD = 16  # pieces that wait to be added up
 
 _Made = TypeVar("_Made")
 
+
 # The threads of torch's own pool do not live on in a forked process, which would wait for them.
-os.register_at_fork(after_in_child=lambda: torch.set_num_threads(1))
+def _in_child() -> None:
+    global _one_thread
+    _one_thread = _OneThread()  # nobody is inside, and nobody holds the lock
+    torch.set_num_threads(1)
+
+
+os.register_at_fork(after_in_child=_in_child)
 
 
 def edges(count: int, width: int) -> list[int]:
@@ -53,13 +61,36 @@ def single_threads(count: int) -> Iterator[Executor]:
     """Yield a pool of ``count`` threads, each of which runs torch on one thread, as the caller does
     meanwhile.
     """
-    before = torch.get_num_threads()
     pool = ThreadPoolExecutor(
         min(count, os.cpu_count() or 1), initializer=torch.set_num_threads, initargs=(1,)
     )
     try:
-        torch.set_num_threads(1)
+        _one_thread.enter()
         yield pool
     finally:
         pool.shutdown()
-        torch.set_num_threads(before)
+        _one_thread.leave()
+
+
+class _OneThread:
+    """torch on one thread while anybody wants that: its number of threads is the whole process's,
+    and who leaves first must not change it for the others.
+    """
+
+    def __init__(self) -> None:
+        self.lock, self.inside, self.before = threading.Lock(), 0, 1
+
+    def enter(self) -> None:
+        with self.lock:
+            if self.inside == 0:
+                self.before = torch.get_num_threads()
+            self.inside += 1
+            torch.set_num_threads(1)
+
+    def leave(self) -> None:
+        with self.lock:
+            self.inside -= 1
+            torch.set_num_threads(1 if self.inside else self.before)
+
+
+_one_thread = _OneThread()

@@ -14,7 +14,7 @@ __all__ = ["DEFAULTS", "LOSSES", "MARGINS", "PRESETS", "check_settings", "settin
 
 LOSSES = ("decoupled", "supcon", "triplet")
 # What a parameter of None stands for: chosen for UniDEC on dev rows of TIB-SID-en and on a held-out
-# tenth of DebDeps-src; a preset replaces some.
+# tenth of DebDeps-src, one at a time (docs/label-texts.md); a preset replaces some.
 DEFAULTS: dict[str, Any] = {
     "loss": "decoupled",
     "temperature": 0.05,

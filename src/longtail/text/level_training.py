@@ -92,7 +92,7 @@ def train_levels(
                 vectors = np.asarray(texts.vectors(inputs).cpu().numpy())
         return vectors
 
-    # Levels above the first that is trained need no matching where nothing is trained at all.
+    # Levels below the last that is trained need no matching: nothing looks at what it finds.
     last = max((i for i, count in enumerate(steps) if count), default=-1)
     for level, count in zip(levels, steps, strict=True):
         if level.number <= done or level.number > last:

@@ -25,7 +25,7 @@ from longtail.text.ranker import FRUGAL, TextRanker
 __all__ = ["TextNetwork"]
 
 # What a parameter of None stands for. Of a transformer: chosen on dev rows of TIB-SID-en and on a
-# held-out tenth of DebDeps-src (benchmarks/text/tune.py); of the others, on held-out titles.
+# held-out tenth of DebDeps-src (benchmarks/text/compare.py --held-out).
 DEFAULTS: dict[str, dict[str, Any]] = {
     "transformer": {
         "epochs": 10,
