@@ -52,6 +52,7 @@ _HOME = {
     "load": "models",
     "load_dataset": "data",
     "load_matrix": "features",
+    "load_vectorized": "features",
     "make_longtail": "data",
     "native_info": "_native",
     "read_xc": "data",
@@ -60,6 +61,7 @@ _HOME = {
     "save_matrix": "features",
     "tradeoff": "report",
     "train_validation_split": "data",
+    "vectorize_files": "features",
     "write_xc": "data",
 }
 _ROOMS = {

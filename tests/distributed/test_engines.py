@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import secrets
@@ -143,6 +144,21 @@ def test_the_recipe_on_the_page(running: str, rows: Any) -> None:
     exec(recipe, names)
     assert bits(names["model"]) == bits(lt.XRLinear().fit(*rows))
     assert list(Path("shared", running).glob("level*"))
+
+
+def test_texts_become_the_rows_of_one_machine(running: str, tmp_path: Path) -> None:
+    texts = ["red apple pie", "green apple", "red car", "blue car fast"] * 5
+    files = []
+    for i in range(3):
+        files.append(tmp_path / f"{i}.jsonl")
+        lines = (json.dumps({"text": text, "labels": text.split()[-1:]}) for text in texts[i::3])
+        files[-1].write_text("\n".join(lines))
+    with engine(running):
+        lt.vectorize_files(files, tmp_path / "there", block=50)
+    lt.vectorize_files(files, tmp_path / "here")
+    there, here = (lt.load_vectorized(tmp_path / name).train for name in ("there", "here"))
+    assert (there.X != here.X).nnz == 0 and (there.Y != here.Y).nnz == 0
+    assert there.X.shape == here.X.shape == (20, 7)
 
 
 def test_scoring_gives_the_local_answers(running: str, tmp_path: Path) -> None:

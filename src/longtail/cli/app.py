@@ -25,6 +25,7 @@ from longtail.cli import (
     tradeoff,
     train,
     tune,
+    vectorize,
 )
 from longtail.cli.help import Command, Group
 
@@ -61,7 +62,7 @@ app = typer.Typer(
 )
 
 _GROUPS = {
-    "Everyday": (train, predict, evaluate, explain, add_labels, serve),
+    "Everyday": (train, predict, evaluate, explain, add_labels, serve, vectorize),
     "Choosing": (compare, tradeoff, tune),
     "Looking": (inspect, audit, datasets, sample, demo),
 }
