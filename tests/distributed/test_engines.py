@@ -29,7 +29,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
 ]
 PAGE = Path(__file__).parents[2] / "docs" / "more-machines.md"
-NEEDS = {"ray": "ray", "dask": "distributed", "spark": "joblibspark"}
+NEEDS = {"ray": "ray", "dask": "dask.distributed", "spark": "joblibspark"}
 
 
 def _ray(env: pytest.MonkeyPatch) -> Iterator[None]:

@@ -22,6 +22,7 @@ from longtail.cli import (
     predict,
     sample,
     serve,
+    shard,
     tradeoff,
     train,
     tune,
@@ -62,7 +63,7 @@ app = typer.Typer(
 )
 
 _GROUPS = {
-    "Everyday": (train, predict, evaluate, explain, add_labels, serve, vectorize),
+    "Everyday": (train, predict, evaluate, explain, add_labels, serve, vectorize, shard),
     "Choosing": (compare, tradeoff, tune),
     "Looking": (inspect, audit, datasets, sample, demo),
 }

@@ -14,6 +14,7 @@ from longtail._native import n_threads
 from longtail.coded.estimators import from_part
 from longtail.coded.repetitions import fit_repetition, for_repetition, hashed
 from longtail.codes import HashCode
+from longtail.data import Tokens
 from longtail.distributed.shared import (
     Shared,
     put_matrix,
@@ -61,9 +62,9 @@ def fit_kept(
     """Fitted classifiers; those found in the checkpoint are not trained again.
 
     Inside ``joblib.parallel_config`` its workers train the others, with one thread each where
-    ``n_jobs`` is None.
+    ``n_jobs`` is None; those that read texts are trained here.
     """
-    if workers() is not None:
+    if workers() is not None and not isinstance(X, Tokens):
         _fit_elsewhere(repetitions, X, Y, code, checkpoint)
     fitted = []
     for repetition in repetitions:

@@ -28,6 +28,7 @@ from longtail.coded.merging import merged
 from longtail.coded.repetitions import hashed, numbers, seeds
 from longtail.codes import HashCode
 from longtail.data.label_filter import LabelFilter
+from longtail.data.tokens import Tokens
 from longtail.data.topk import TopK
 from longtail.deep.network import one_label_each
 from longtail.exceptions import ModelFormatError
@@ -123,7 +124,7 @@ class MACH(GrowingBuckets, ProbabilityRanker):
         again with the same folder, data and parameters, goes on from there, also with other
         ``repetitions``. Inside ``joblib.parallel_config`` its workers train them; a folder that all
         of them see saves sending rows and weights, and repetitions of a lost worker are done again
-        (``longtail.distributed``).
+        (``longtail.distributed``); classifiers that read texts are then trained where ``fit`` is.
         """
         return self._learn(X, Y, repetitions=repetitions, code=code, checkpoint=checkpoint)
 
@@ -176,12 +177,11 @@ class MACH(GrowingBuckets, ProbabilityRanker):
         self, folder: str | os.PathLike[str], X: Any, Y: Any, code: HashCode, prototype: Any
     ) -> Checkpoint:
         """Where finished repetitions go; refuses a folder of other data or parameters."""
-        if self.reads_texts:
-            raise ValueError(
-                "fit(checkpoint=...) is for features: give the checkpoint to the TextNetwork"
-            )
         arrays = [Y.indptr, Y.indices, Y.data, code.table_]
-        arrays += [X.indptr, X.indices, X.data] if sp.issparse(X) else [X]
+        if isinstance(X, Tokens):
+            arrays += [X.offsets, X.ids]
+        else:
+            arrays += [X.indptr, X.indices, X.data] if sp.issparse(X) else [X]
         settings = prototype.get_params(deep=True)
         settings = {name: v for name, v in settings.items() if name not in ("n_jobs", "verbose")}
         about = {
@@ -191,7 +191,7 @@ class MACH(GrowingBuckets, ProbabilityRanker):
             "params": settings,
             "hashed_features": self.hashed_features,
             "seed": str(as_seed(self.random_state)),
-            "shapes": [list(X.shape), list(Y.shape)],
+            "shapes": [len(X) if isinstance(X, Tokens) else list(X.shape), list(Y.shape)],
         }
         return Checkpoint(folder, fingerprint(arrays, about))
 

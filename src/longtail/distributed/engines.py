@@ -16,7 +16,7 @@ def _ray() -> None:
 
 
 def _dask() -> None:
-    import_module("distributed")  # joblib knows this one by itself
+    import_module("distributed.client")  # joblib knows this one by itself
 
 
 def _spark() -> None:

@@ -409,6 +409,8 @@ class XRLinear(LinearRanker):
         super()._set_state(state)
         self.tree_ = LabelTree._from_state(state.parts["tree"])
         sizes = [layer.n_children for layer in self.layers_]
+        if self.shard_ is not None:  # of the last level, it has a part
+            sizes[-1] = self.n_labels_
         if self.tree_.level_sizes_ != sizes:
             raise ModelFormatError(
                 f"the tree has levels of {self.tree_.level_sizes_} nodes, the layers of {sizes}"

@@ -16,6 +16,7 @@ from fastapi.responses import Response
 from fastapi.routing import APIRoute
 from pydantic import BaseModel, ValidationError
 
+from longtail.linear.remote_shard import ShardLost
 from longtail.serve import schemas
 from longtail.serve.answers import explaining, explaining_one, rendered
 from longtail.serve.batching import Batcher, Busy, Options
@@ -140,6 +141,8 @@ async def _read(
         return invalid(error.errors(include_url=False, include_input=False))
     try:
         return await answer(asked, receive)
+    except ShardLost as error:
+        return refusal(503, f"{error}; try again", {"retry-after": "1"})
     except Busy:
         return refusal(503, "too many texts are waiting; try again", {"retry-after": "1"})
     except (TypeError, ValueError) as error:
