@@ -17,7 +17,7 @@ FORMATTED_CPP := $(CPP) $(shell find tests -name '*.cpp' -o -name '*.h')
 PREFIX_PATH := PATH="$(CURDIR)/$(BIN):$$PATH"
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format bench docs sanitize tsan arm fuzz engines dist clean
+.PHONY: help setup demo test check format bench docs sanitize tsan arm fuzz mutants engines dist clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -124,6 +124,9 @@ fuzz: setup  ## fuzz models, calls, texts, memory and HTTP, then the text reader
 engines: $(TEST) $(NATIVE)  ## install Ray, Dask and Spark (which needs Java), and train on them
 	@$(LINK) '.[ray,dask,spark]' --no-build-isolation
 	$(BIN)/python -m pytest tests/distributed $(ARGS)
+
+mutants: setup  ## change the package in 300 small ways and name the changes that no test notices (an hour)
+	@$(BIN)/python tests/mutation/run.py $(ARGS)
 
 # On Linux the wheel is also marked with the oldest C library that it runs with (manylinux_2_28 and the like).
 dist: $(DEV)  ## build the source distribution, and from it a wheel for machines like this one, into dist/

@@ -179,11 +179,11 @@ def quality(top: lt.TopK, Y: Any, Y_train: Any, k: int, seed: int) -> None:
     propensity = lt.JainPropensity().fit(Y_train)
     seeded: dict[str, Any] = {"k": k, "random_state": seed}
     rules = {
-        "top k": lt.TopKRule(k=k),
-        "PSP": lt.WeightedTopK("psp", k=k, propensity=propensity),
-        "power law 1/2": lt.WeightedTopK("power_law", k=k, prior=prior),
-        "log": lt.WeightedTopK("log", k=k, prior=prior),
-        "macro-recall": lt.WeightedTopK("macro_recall", k=k, prior=prior),
+        "top k": lt.decide.TopKRule(k=k),
+        "PSP": lt.decide.WeightedTopK("psp", k=k, propensity=propensity),
+        "power law 1/2": lt.decide.WeightedTopK("power_law", k=k, prior=prior),
+        "log": lt.decide.WeightedTopK("log", k=k, prior=prior),
+        "macro-recall": lt.decide.WeightedTopK("macro_recall", k=k, prior=prior),
         "BCA macro-F1, half precision": lt.BlockCoordinateAscent(
             "macro_f1", precision_weight=0.5, **seeded
         ),
@@ -195,8 +195,8 @@ def quality(top: lt.TopK, Y: Any, Y_train: Any, k: int, seed: int) -> None:
             valid, Y[:half]
         ),
         "Frank-Wolfe, eta as truth": lt.FrankWolfe("macro_f1", **seeded).fit(valid, valid.to_csr()),
-        "online macro-F1": lt.OnlineRule("macro_f1", k=k),
-        "threshold macro-F1": lt.Threshold("macro_f1", k=k).fit(valid, Y[:half]),
+        "online macro-F1": lt.decide.OnlineRule("macro_f1", k=k),
+        "threshold macro-F1": lt.decide.Threshold("macro_f1", k=k).fit(valid, Y[:half]),
     }
     names = ["precision", "ps_precision", "macro_precision", "macro_recall", "macro_f1", "coverage"]
     print(f"  {len(test)} test rows, k={k}; the rest of the test rows tune rules that are fitted")

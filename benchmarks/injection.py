@@ -16,7 +16,8 @@ with the bound; 1/p rises from 2 to 20 with rank; L2 over seven decades.
 ``OneVsAll`` with logistic loss and C = 4, which suits complete labels, or ``XRLinear`` as it is
 above 2,000 labels; with ``--softmax`` also of softmax models where labels are few; 1/p rises from
 1.25 to 5 with rank.
-``--audit``: whether the probabilities of ``longtail.audit`` keep their word on dropped labels.
+``--audit``: whether the probabilities of ``longtail.audit.find_missing`` keep their word on dropped
+labels.
 ``--plot FOLDER`` also draws the first two, after figures 3.2 and 3.3 of Schultheis's thesis.
 """
 
@@ -249,7 +250,7 @@ def audited(name: str, seed: int) -> None:
     p = by_rank(Y, 1.25, 5)
     observed = drop_labels(Y, p, seed)
     models = {"true propensities": p, "JainPropensity": lt.JainPropensity().fit(observed)}
-    found = lt.audit(lt.XRLinear(), X, observed, propensity=models, n_listed=20_000)
+    found = lt.audit.find_missing(lt.XRLinear(), X, observed, propensity=models, n_listed=20_000)
     print(f"{name}: {Y.nnz} positives, {Y.nnz - observed.nnz} of them dropped")
     print(f"expected among the examined pairs: {found.expected_missing:.0f}")
     chance = np.array([s.probability for s in found.missing])

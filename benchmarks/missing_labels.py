@@ -192,7 +192,7 @@ def main() -> None:
     if "LONGTAIL_DATA" in os.environ or all(Path(name).exists() for name in args.data):
         sources = {Path(name).name: rows_of(name) for name in args.data}
     else:
-        made = lt.make_longtail(n=4000, d=800, L=300, n_test=2000, random_state=args.seed)
+        made = lt.data.make_longtail(n=4000, d=800, L=300, n_test=2000, random_state=args.seed)
         sources = {"synthetic": (made.train.X, made.train.Y, made.test.X, made.test.Y)}
     if 1 in args.parts:
         estimates(args.seed)

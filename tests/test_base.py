@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import longtail as lt
-from longtail.base import Estimator, NotFittedError
+from longtail.base import Estimator, NotFittedError, unfitted
 
 
 class Inner(Estimator):
@@ -52,9 +52,9 @@ def test_nothing_is_set_if_a_name_is_unknown() -> None:
 
 def test_unknown_parameters_suggest_the_known() -> None:
     with pytest.raises(TypeError, match=r"'n_neighbours': .*did you mean 'n_neighbors'\?"):
-        lt.NearestNeighbors(n_neighbours=3)
+        lt.baselines.NearestNeighbors(n_neighbours=3)
     with pytest.raises(TypeError, match="'n_neighbors': it has none"):
-        lt.Popularity(n_neighbors=3)
+        lt.baselines.Popularity(n_neighbors=3)
 
 
 class Rule(Estimator):
@@ -102,7 +102,7 @@ def test_the_error_before_fit_is_ours_and_scikit_learns() -> None:
         (lt.OneVsAll(), lambda m: m.predict_topk([[1.0]])),
         (lt.Tfidf(), lambda m: m.transform(["a text"])),
         (lt.Tagger(), lambda m: m.predict(["a text"])),
-        (lt.Popularity(), lambda m: m.save("nowhere")),
+        (lt.baselines.Popularity(), lambda m: m.save("nowhere")),
     ):
         with pytest.raises(Theirs, match="call fit first") as raised:
             ask(model)
@@ -135,3 +135,13 @@ except NotFittedError as error:
     assert type(error) is NotFittedError
 """
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_an_unfitted_copy_has_the_parameters_and_nothing_learned() -> None:
+    tree = lt.tree.LabelTree(leaf=3)
+    model = lt.XRLinear(tree=tree, C=2.0).fit(np.eye(4), [[0], [1], [2], [3]])
+    copy = unfitted(model, beam=7)
+    assert copy.get_params() == {**model.get_params(), "beam": 7} and copy.tree is tree
+    assert model.beam != 7 and not copy.__sklearn_is_fitted__()
+    with pytest.raises(TypeError, match="has no parameter 'bean'"):
+        unfitted(model, bean=7)

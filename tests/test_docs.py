@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import importlib
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -16,15 +14,6 @@ ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 REFERENCE = "\n".join(page.read_text(encoding="utf-8") for page in DOCS.glob("reference/*.md"))
 SOURCES = sorted((ROOT / "src" / "longtail").rglob("*.py"))
-
-
-def test_the_table_of_rooms_is_complete() -> None:
-    page = (DOCS / "architecture.md").read_text(encoding="utf-8")
-    table = page.partition("\n| room ")[2].partition("\n\n")[0]
-    listed = re.findall(r"^\| `(\w+)` +\|", table, re.MULTILINE)
-    package = ROOT / "src" / "longtail"
-    rooms = {path.relative_to(package).parts[0].removesuffix(".py") for path in SOURCES}
-    assert set(listed) == rooms - {"__init__"}
 
 
 @pytest.mark.parametrize("room", ["", *sorted(longtail._ROOMS)])
@@ -51,15 +40,6 @@ def test_every_benchmark_is_on_its_page() -> None:
     assert scripts
     for script in scripts:
         assert f"`{script.relative_to(ROOT).as_posix()}`" in page
-
-
-def test_importing_longtail_takes_less_than_half_a_second() -> None:
-    code = "import time; t = time.perf_counter(); import longtail; print(time.perf_counter() - t)"
-    runs = [
-        float(subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout)
-        for _ in range(3)  # the first one may have to read from a cold disk
-    ]
-    assert min(runs) < 0.5
 
 
 def test_no_file_has_a_name_that_says_nothing() -> None:

@@ -93,7 +93,7 @@ def test_every_metric_reads_ids_as_ids() -> None:
 
 @pytest.mark.parametrize("labels", LABELS)
 def test_fit_reads_labels_by_the_same_rules(labels: str) -> None:
-    prior = lt.Popularity().fit(np.eye(3), LABELS[labels]).prior_
+    prior = lt.baselines.Popularity().fit(np.eye(3), LABELS[labels]).prior_
     np.testing.assert_allclose(prior[:3], [2 / 3, 1 / 3, 1 / 3])
 
 
@@ -104,7 +104,7 @@ AMBIGUOUS = [[[1, 0], [0, 1]], [[0, 1]], [(1, 1), (0, 0)], [[0, 1, 1], [1, 0, 0]
 def test_ids_that_could_be_indicators_are_refused(Y: Any) -> None:
     message = r"ambiguous.*indicator matrix.*np.asarray.*set\(row\)"
     with pytest.raises(ValueError, match=message):
-        lt.Popularity().fit(np.eye(len(Y)), Y)
+        lt.baselines.Popularity().fit(np.eye(len(Y)), Y)
     with pytest.raises(ValueError, match=message):
         metrics.recall_at_k(Y, np.ones(np.shape(Y)), k=1)
     assert as_labels(np.asarray(Y)).shape == np.shape(Y)
@@ -172,7 +172,7 @@ def test_matches_keep_their_truth() -> None:
 
 def test_a_table_of_ids_is_no_indicator_matrix() -> None:
     with pytest.raises(ValueError, match=r"holds the value 3.*Y.tolist\(\)"):
-        lt.Popularity().fit(np.eye(2), np.array([[0, 3], [1, 2]]))
+        lt.baselines.Popularity().fit(np.eye(2), np.array([[0, 3], [1, 2]]))
     with pytest.raises(ValueError, match=r"Y\[1\] has 1 numbers where Y\[0\] has 2.*whole numbers"):
         as_labels([[0.0, 0.5], [1.0]])
     with pytest.raises(TypeError, match=r"Y\[1\] holds None"):
@@ -182,11 +182,11 @@ def test_a_table_of_ids_is_no_indicator_matrix() -> None:
 @pytest.mark.parametrize("eta", [[[0, 1], [1, 0]], np.eye(2, dtype=int), [["a"], ["b"]]])
 def test_decision_rules_want_probabilities_and_not_labels(eta: Any) -> None:
     with pytest.raises(TypeError, match=r"eta holds label (ids|names), without probabilities"):
-        lt.TopKRule(k=1).select(eta)
+        lt.decide.TopKRule(k=1).select(eta)
     with pytest.raises(TypeError, match="without probabilities"):
         lt.tradeoff(eta, k=1)
-    assert lt.TopKRule(k=1).select(np.eye(2)).indices.tolist() == [[0], [1]]
-    assert lt.TopKRule(k=1).select(sp.identity(2, dtype=int)).indices.tolist() == [[0], [1]]
+    assert lt.decide.TopKRule(k=1).select(np.eye(2)).indices.tolist() == [[0], [1]]
+    assert lt.decide.TopKRule(k=1).select(sp.identity(2, dtype=int)).indices.tolist() == [[0], [1]]
 
 
 def test_ranks_are_no_probabilities() -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 import longtail as lt
+from longtail._models import TABLE
 from longtail.base import Estimator
-from longtail.models import TABLE
 
 
 def test_every_tag_leads_to_its_class() -> None:

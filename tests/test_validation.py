@@ -10,8 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+import longtail as lt
+from longtail import _validation
+from longtail._blocks import BlockRows
+from longtail._csr import csr
 from longtail._native import n_threads
-from longtail._validation import as_features, as_k, as_labels, as_seed, as_width
+from longtail._validation import as_features, as_k, as_labels, as_seed, as_width, let_pass
 
 small = hnp.arrays(
     np.float32,
@@ -38,6 +42,91 @@ def test_canonical_input_is_not_copied() -> None:
     assert np.shares_memory(as_features(array).data, array.data)
     dense = np.ones((3, 2), np.float32)
     assert as_features(dense) is dense
+
+
+@pytest.mark.parametrize("types", [(np.int64, np.int64), (np.int64, np.int32)])
+def test_columns_and_offsets_are_narrow(types: tuple[type, type]) -> None:
+    X = sp.random(5, 4, 0.5, "csr", np.float32, np.random.default_rng(0))
+    wide = X.copy()
+    wide.indptr, wide.indices = X.indptr.astype(types[0]), X.indices.astype(types[1])
+    for matrix in (as_features(wide), as_labels(abs(wide) / 10), as_labels([[0, 2], [1]])):
+        assert matrix.indptr.dtype == matrix.indices.dtype == np.int32
+    assert (as_features(wide) != X).nnz == 0
+    assert np.shares_memory(as_features(wide).data, wide.data)
+    assert wide.indptr.dtype == types[0] and wide.indices.dtype == types[1]
+
+
+def test_offsets_that_int32_cannot_count_stay_wide() -> None:
+    empty = np.zeros(0, np.int32)
+    rows = csr(np.array([0, 2**31]), empty, empty.astype(np.float32), 1)  # claims, holds nothing
+    assert rows.indptr.dtype == np.int64 and rows.indptr[-1] == 2**31
+
+
+@pytest.mark.parametrize("kind", ["sparse", "dense", "blocks"])
+def test_what_has_come_through_is_not_looked_at_again(
+    monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    X = sp.random(5, 4, 0.5, "csr", np.float32, np.random.default_rng(0))
+    given = {"sparse": X, "dense": X.toarray(), "blocks": BlockRows(X, X.toarray())}[kind]
+    passed = let_pass(as_features(given, blocks=True))
+    assert let_pass(passed) is passed and passed is not given
+    with pytest.raises(ValueError, match="features, but the model was fitted with 7"):
+        as_features(passed, blocks=True, n_features=7)
+    monkeypatch.setattr(_validation, "_matrix", None)  # looking would be an error
+    assert as_features(passed, blocks=True) is passed
+    with pytest.raises(TypeError, match="NoneType"):
+        as_features(given, blocks=True)
+    with pytest.raises(TypeError, match="NoneType"):
+        as_labels(passed)  # only labels are labels
+
+
+def test_labels_that_have_come_through_are_not_looked_at_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    Y = let_pass(as_labels([[0, 2], [1]]), labels=True)
+    monkeypatch.setattr(_validation, "_matrix", None)
+    assert as_labels(Y, n_rows=2, n_labels=3) is Y and as_features(Y) is Y
+    with pytest.raises(ValueError, match="Y has 2"):
+        as_labels(Y, n_rows=3)
+    with pytest.raises(ValueError, match="Y has 3 labels, expected 4"):
+        as_labels(Y, n_labels=4)
+
+
+def test_rows_of_another_kind_pass_as_they_are() -> None:
+    texts = ["a", "b"]
+    assert let_pass(texts) is texts and let_pass(None) is None
+    with pytest.raises(ValueError, match="X must have two dimensions, got 0"):
+        as_features(None)
+
+
+def test_one_look_at_the_rows_of_a_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[str] = []
+    look = _validation._matrix
+
+    def counted(values: object, name: str, hint: str) -> object:
+        looks.append(name)
+        return look(values, name, hint)
+
+    monkeypatch.setattr(_validation, "_matrix", counted)
+    data = lt.data.make_longtail(n=200, d=50, L=20, n_test=20, random_state=0)
+    trees = lt.Ensemble(models=[lt.XRLinear(random_state=seed) for seed in range(3)])
+    for model in (trees, lt.DECLARE(n_components=4)):
+        looks.clear()
+        model.fit(data.train.X, data.train.Y)
+        assert sorted(looks) == ["X", "Y"]
+        looks.clear()
+        model.predict_topk(data.test.X, k=3)
+        assert looks == ["X"]
+
+
+def test_rows_that_the_caller_changes_are_looked_at_again() -> None:
+    data = lt.data.make_longtail(n=200, d=50, L=20, n_test=20, random_state=0)
+    X = data.train.X.copy()
+    model = lt.OneVsAll().fit(X, data.train.Y)
+    X.data[0] = np.nan
+    for use in (lambda: model.predict_topk(X), lambda: model.fit(X, data.train.Y)):
+        with pytest.raises(ValueError, match="X holds NaN"):
+            use()
     Y = sp.csr_matrix(np.eye(3, dtype=np.float32))
     assert as_labels(Y) is Y
 

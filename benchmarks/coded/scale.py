@@ -21,7 +21,7 @@ import numpy as np
 import scipy.sparse as sp
 
 import longtail as lt
-from longtail.codes import HashCode
+from longtail.label_codes import HashCode
 
 
 def peak() -> float:
@@ -95,7 +95,7 @@ def main() -> None:
         ).fit(X, targets, after_epoch=look)
         print(f"training step of one repetition ({args.batch_size} rows): {spent[0]} ms")
         print(f"parameters per repetition: {network.n_parameters_ / 1e6:.1f} million")
-    except lt.MissingDependencyError as error:
+    except lt.exceptions.MissingDependencyError as error:
         print(error)
     n = 128
     logits = rng.normal(-6, 1, (n, args.repetitions, args.buckets)).astype(np.float32)

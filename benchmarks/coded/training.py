@@ -17,7 +17,7 @@ from rows import COMPONENTS, Rows, measured, precisions
 import longtail as lt
 from longtail.coded import Ridge
 from longtail.coded.declare import regression_targets
-from longtail.codes import SVDCode
+from longtail.label_codes import SVDCode
 
 HIDDEN = 256
 RECOVERIES = ("inner", "cosine", "labels")

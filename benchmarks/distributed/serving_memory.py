@@ -29,7 +29,7 @@ import longtail as lt
 
 
 def make_model(folder: Path, n_labels: int, seed: int) -> Path:
-    data = lt.make_longtail(n=n_labels, d=n_labels // 3, L=n_labels, random_state=seed).train
+    data = lt.data.make_longtail(n=n_labels, d=n_labels // 3, L=n_labels, random_state=seed).train
     words = np.array([f"w{i}" for i in range(data.X.shape[1])])
     ends = zip(data.X.indptr, data.X.indptr[1:], strict=False)
     texts = [" ".join(words[data.X.indices[a:b]]) for a, b in ends]

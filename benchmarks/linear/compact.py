@@ -27,10 +27,10 @@ def main() -> None:
         half, third = model.nbytes / 2e6, model.nbytes / 3e6
         models: dict[str, Any] = {
             "float32": model,
-            "bf16": lt.compact(model, precision="bf16"),
-            "int8": lt.compact(model),
-            "int8, half the size": lt.compact(model, target_mb=half),
-            "int8, a third of the size": lt.compact(model, target_mb=third),
+            "bf16": lt.linear.compact(model, precision="bf16"),
+            "int8": lt.linear.compact(model),
+            "int8, half the size": lt.linear.compact(model, target_mb=half),
+            "int8, a third of the size": lt.linear.compact(model, target_mb=third),
         }
         for what, ranker in models.items():
             times = []

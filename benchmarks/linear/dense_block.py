@@ -20,7 +20,7 @@ import numpy as np
 from thread_scaling import features
 
 import longtail as lt
-from longtail.features.unit_rows import unit_rows
+from longtail.features.unit_length import unit_rows
 from longtail.metrics import precision_at_k
 
 MODELS = {"xr-linear": lt.XRLinear, "one-vs-all": lt.OneVsAll}
@@ -35,7 +35,7 @@ def rows_of(name: str, width: int, folder: str | None) -> tuple[Any, Any, Any, A
         rng = np.random.default_rng(0)
         directions = rng.standard_normal((X.shape[1], width)).astype(np.float32)
         vectors = [unit_rows(rows) @ directions for rows in (X, X_test)]
-    return lt.beside(X, vectors[0]), Y, lt.beside(X_test, vectors[1]), Y_test
+    return lt.features.beside(X, vectors[0]), Y, lt.features.beside(X_test, vectors[1]), Y_test
 
 
 def seconds(work: Any) -> tuple[float, Any]:

@@ -27,8 +27,8 @@ import numpy as np
 from thread_scaling import features
 
 import longtail as lt
-from longtail.features.unit_rows import unit_rows
-from longtail.linear.level import train_level
+from longtail.features.unit_length import unit_rows
+from longtail.linear.train.level import train_level
 from longtail.linear.xr_linear import default_tree
 
 

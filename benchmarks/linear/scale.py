@@ -55,7 +55,7 @@ class Allocated:
 
 
 def write(folder: Path, like: str, scale: float, rows: int | None, test_rows: int | None) -> None:
-    data = lt.make_longtail(rows, like=like, scale=scale, n_test=test_rows, random_state=0)
+    data = lt.data.make_longtail(rows, like=like, scale=scale, n_test=test_rows, random_state=0)
     for name in PARTS:
         split, which = name.split("_")
         matrix = getattr(getattr(data, split), which)

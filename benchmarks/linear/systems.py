@@ -57,7 +57,8 @@ SYSTEMS = {
         LONGTAIL_SIMD="avx2",
     ),
     "Longtail NearestNeighbors": _longtail(
-        "lt.NearestNeighbors(n_neighbors=20, n_jobs=n_threads)", "what a trained model has to beat"
+        "lt.baselines.NearestNeighbors(n_neighbors=20, n_jobs=n_threads)",
+        "what a trained model has to beat",
     ),
     "PECOS XR-Linear": System(
         "pecos", {}, "default: PIFA, 16 branches, 100 labels a leaf, beam 10"

@@ -29,7 +29,7 @@ def features(name: str, scale: float = 1.0) -> tuple[Any, Any, Any, Any]:
     A name that is no path is looked up in the folder ``LONGTAIL_DATA``.
     """
     if name.startswith("like:"):
-        ds = lt.make_longtail(like=name.removeprefix("like:"), scale=scale, random_state=0)
+        ds = lt.data.make_longtail(like=name.removeprefix("like:"), scale=scale, random_state=0)
         return ds.train.X, ds.train.Y, ds.test.X, ds.test.Y
     inside = Path(os.environ.get("LONGTAIL_DATA", "")) / name
     ds = lt.load_dataset(inside if inside.exists() else name)

@@ -56,7 +56,7 @@ def main() -> None:
                 print(f"| {data.name} | {library} | {row} |", flush=True)
 
 
-def write(data: lt.Dataset, folder: Path, n_train: int | None, n_test: int) -> None:
+def write(data: lt.data.Dataset, folder: Path, n_train: int | None, n_test: int) -> None:
     """Vocabulary and documents in Annif's formats; label names become addresses."""
     texts = data.label_texts or data.label_names
     lines = [f"<http://example.org/{i}>\t{clean(t) or i}\n" for i, t in enumerate(texts)]

@@ -41,7 +41,7 @@ def main() -> None:
         data = lt.load_dataset(folder if os.path.isdir(folder) else name)
         train, valid = data.train, data.dev
         if valid is None:
-            train, valid = lt.train_validation_split(data.train)
+            train, valid = lt.data.train_validation_split(data.train)
         chosen = choose(train.texts or [""] * len(train), data.n_labels, features=not train.texts)
         print(f"\n{name}: {len(train):,} rows, {data.n_labels:,} labels. {chosen.why}\n")
         print("| over | model | CPU s | P@1 | P@5 | PSP@5 | macro-F1 present@5 |")

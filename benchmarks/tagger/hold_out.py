@@ -4,9 +4,9 @@
 
 For each data set (a folder in $LONGTAIL_DATA, or a name), one tree on words (or the features that
 are there), seed 0, asked about a tenth of the training rows that it has not seen, drawn (1) so that
-no label loses its last training row, as ``lt.train_validation_split`` does, and (2) at random, as
-``longtail train`` does; then (3), fitted on all training rows, about the test split. Labels that
-the model does not know count as missed.
+no label loses its last training row, as ``lt.data.train_validation_split`` does, and (2) at
+random, as ``longtail train`` does; then (3), fitted on all training rows, about the test split.
+Labels that the model does not know count as missed.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ def fitted(encoder: str, n_labels: int, threads: int) -> Any:
     tokenizer = Tokenizer.from_folder(encoder)
     model = lt.TextNetwork(encoder=encoder, device="cpu", n_jobs=threads, max_length=128)
     rng = np.random.default_rng(0)  # vectors of labels as far apart as those of texts
-    model._take_encoder(Transformer.pretrained(encoder).eval(), tokenizer, lt.Tokens([0], []))
+    model._take_encoder(Transformer.pretrained(encoder).eval(), tokenizer, lt.data.Tokens([0], []))
     model._take(
         rng.standard_normal((n_labels, model.encoder_.width), np.float32),
         np.zeros(n_labels, np.float32),
@@ -41,9 +41,9 @@ def fitted(encoder: str, n_labels: int, threads: int) -> Any:
     return model
 
 
-def random_texts(n: int, length: int, size: int, seed: int = 0) -> lt.Tokens:
+def random_texts(n: int, length: int, size: int, seed: int = 0) -> lt.data.Tokens:
     rng = np.random.default_rng(seed)
-    return lt.Tokens(np.arange(n + 1) * length, rng.integers(1000, size, n * length))
+    return lt.data.Tokens(np.arange(n + 1) * length, rng.integers(1000, size, n * length))
 
 
 def median_ms(works: dict[str, Any], rounds: int) -> dict[str, float]:

@@ -17,12 +17,12 @@ import longtail as lt
 from longtail.features.tokenizer import Tokenizer
 
 
-def drawn(n: int, words: int, size: int, source: Tokenizer | None, seed: int) -> lt.Tokens:
+def drawn(n: int, words: int, size: int, source: Tokenizer | None, seed: int) -> lt.data.Tokens:
     """Return n texts of random words, half as many to one and a half times as many."""
     rng = np.random.default_rng(seed)
     lengths = rng.integers(words // 2, words + words // 2 + 1, size=n)
     offsets = np.concatenate([[0], np.cumsum(lengths)])
-    return lt.Tokens(
+    return lt.data.Tokens(
         offsets, rng.integers(5, size, size=offsets[-1], dtype=np.int32), source=source
     )
 
@@ -41,7 +41,7 @@ def main() -> None:
         source = Tokenizer.from_folder(options.encoder)
     texts = drawn(options.rows, options.words, source.size, source, 0)
     labels = drawn(options.labels, 8, source.size, source, 1)
-    Y = lt.make_longtail(options.rows, 1000, options.labels, n_test=1).train.Y
+    Y = lt.data.make_longtail(options.rows, 1000, options.labels, n_test=1).train.Y
     model = lt.UniDEC(
         encoder=options.encoder, epochs=1, mine_from=1, period=1, device=options.device, onnx=False
     )

@@ -9,8 +9,8 @@ that is in it is not made again, so the table can be filled in several sittings:
 Kinds: "unidec" (answers of both heads and of each alone, and the vote of the 50 nearest training
 rows by its vectors), "dual-encoder", "classifier" (UniDEC's, trained alone), "as-published" (plain
 products in training), "untrained" (cosines of the encoder as it comes). Where rows name labels that
-no training row has, these join the trained model and are looked for among all; elsewhere 1,000
-labels are left out of the training of a further model ("unseen", "unseen-untrained").
+no training row has, these join the model of the first seed and are looked for among all; elsewhere
+1,000 labels are left out of the training of a further model ("unseen", "unseen-untrained").
 ``--held-out`` and ``--set`` as in ``compare.py``.
 """
 
@@ -65,8 +65,10 @@ def made(kind: str, params: dict[str, Any]) -> Any:
     return lt.UniDEC(**{**own.get(kind, {}), **params})
 
 
-def run(kind: str, name: str, folder: Path, params: dict[str, Any], held_out: bool) -> list[Any]:
-    """Train one model; return one record per answer."""
+def run(
+    kind: str, name: str, folder: Path, params: dict[str, Any], held_out: bool, first: bool
+) -> list[Any]:
+    """Train one model; return one record per answer. The ``first`` seed looks for new labels."""
     rows = prepared.load(name, folder)
     split = "dev" if held_out and "dev" in rows.tokens else "test"
     tokens, Y, other, Y_other = (
@@ -91,10 +93,10 @@ def run(kind: str, name: str, folder: Path, params: dict[str, Any], held_out: bo
             top = with_answer(model, answer).predict_topk(other, k=5)
             records.append({"answer": answer, **about, **measured(Y, Y_other, top)})
     if kind == "unidec":
-        vote = lt.NearestNeighbors(n_neighbors=50, weights="softmax", temperature=0.05)
+        vote = lt.baselines.NearestNeighbors(n_neighbors=50, weights="softmax", temperature=0.05)
         top = vote.fit(model.embed(tokens), Y).predict_topk(model.embed(other), k=5)
         records.append({"answer": "vote", **about, **measured(Y, Y_other, top)})
-    if new is not None and kind not in ("classifier", "as-published"):
+    if new is not None and first and kind not in ("classifier", "as-published"):
         answers = ["both", "classifier", "dual"] if model.has_table else ["dual"]
         found = unseen(model, answers, other, Y_other, new, new_Y)
         records += [{**about, **record} for record in found]
@@ -204,7 +206,8 @@ def main() -> None:
                     continue
                 params = {"encoder": options.encoder, "random_state": seed}
                 params |= settings_of(options.settings)
-                for found in run(kind, name, options.rows, params, options.held_out):
+                first = seed == options.seeds[0]
+                for found in run(kind, name, options.rows, params, options.held_out, first):
                     journal.write({**about, **found})
 
 

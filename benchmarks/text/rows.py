@@ -81,7 +81,7 @@ def read_texts(name: str, *, titles: bool = False) -> Rows:
             lists = [
                 record.get("unseen_labels", []) for _, record in read_json_lines(folder / file)
             ]
-            new_Y[split] = lt.Vocabulary(ids).encode(lists, unknown="ignore")
+            new_Y[split] = lt.answers.Vocabulary(ids).encode(lists, unknown="ignore")
     return Rows(texts, Y, TextRows(data.label_texts), new, new_Y)
 
 
@@ -140,7 +140,7 @@ def load_paired(name: str, folder: Path) -> Rows:
     return rows
 
 
-def put(arrays: dict[str, np.ndarray], name: str, tokens: lt.Tokens) -> None:
+def put(arrays: dict[str, np.ndarray], name: str, tokens: lt.data.Tokens) -> None:
     arrays[f"{name}_offsets"] = tokens.offsets
     small = not len(tokens.ids) or tokens.ids.max() < 1 << 16
     arrays[f"{name}_ids"] = tokens.ids.astype(np.uint16) if small else tokens.ids
@@ -164,7 +164,7 @@ def load(name: str, folder: Path) -> Rows:
             if f"{split}_offsets" not in file:
                 continue
             offsets, ids = file[f"{split}_offsets"], file[f"{split}_ids"]
-            tokens[split] = lt.Tokens(offsets, ids, source=source)
+            tokens[split] = lt.data.Tokens(offsets, ids, source=source)
             if split not in ("label", "new"):
                 Y[split] = labels(split, width)
         for split in ("dev", "test"):

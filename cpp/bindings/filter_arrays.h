@@ -1,5 +1,5 @@
 // A label filter as it arrives from Python: None, or (include, exclude), each None or (ptr, ids, open), where `open` is
-// None or one flag per list. See longtail.data.label_filter.
+// None or one flag per list. See longtail.answers.label_filter.
 #pragma once
 
 #include "bindings/arrays.h"

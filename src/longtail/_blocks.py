@@ -7,16 +7,18 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from longtail._csr import csr
+
 __all__ = ["BlockRows"]
 
 
 class BlockRows:
     """The columns of ``sparse`` (n, d) CSR float32 and, after them, those of ``dense`` (n, e).
 
-    Made by ``longtail.beside``. Stands for the matrix (n, d + e), and is one to all that a ranker
-    does with rows: it has a ``shape``, and rows are taken with a slice, an array of row numbers or
-    a mask. Linear models train and search on the blocks; to everything else it is the CSR matrix
-    (``tocsr``).
+    Made by ``longtail.features.beside``. Stands for the matrix (n, d + e), and is one to all that a
+    ranker does with rows: it has a ``shape``, and rows are taken with a slice, an array of row
+    numbers or a mask. Linear models train and search on the blocks; to everything else it is the
+    CSR matrix (``tocsr``).
     """
 
     ndim = 2
@@ -78,10 +80,7 @@ class BlockRows:
         rest = (indptr[:-1] + counts)[:, None] + np.arange(width)
         indices[rest] = left.shape[1] + np.arange(width, dtype=np.int32)
         values[rest] = self.dense
-        out = sp.csr_matrix(self.shape, dtype=np.float32)
-        out.indptr, out.indices, out.data = indptr, indices, values
-        out.has_canonical_format = True
-        return out
+        return csr(indptr, indices, values, self.shape[1])
 
     def toarray(self) -> np.ndarray:
         """The same as one dense array (n, d + e)."""

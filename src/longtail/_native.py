@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from longtail import _core
+import longtail._core as _core
 
 __all__ = ["core", "csr_args", "n_threads", "native_info"]
 

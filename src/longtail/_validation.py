@@ -1,20 +1,26 @@
 """The door: whatever a user passes becomes one canonical form here, or is refused with advice.
 
 Features ``X`` become CSR float32 (sorted, no duplicates) or dense C-contiguous float32. Labels
-``Y`` become CSR float32 with values in (0, 1]. The caller's objects are never changed; a matrix
+``Y`` become CSR float32 with values in (0, 1]. Columns are int32, and so are row offsets, unless
+there are more entries than int32 can count. The caller's objects are never changed; a matrix
 already in canonical form is passed through without a copy. That a sparse matrix is sorted and free
 of duplicates is looked at, whatever its flag ``has_canonical_format`` says.
+
+One ``fit`` or ``predict_topk`` may call others with the same rows: members of an ensemble,
+repetitions, trees. ``let_pass`` marks what has come through the door; it is not looked at again.
 """
 
 from __future__ import annotations
 
 import numbers
-from typing import Any
+import weakref
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 
 from longtail._blocks import BlockRows
+from longtail._csr import csr, narrow_offsets
 from longtail._forms import Rows, one_dimension, rows_of
 
 __all__ = [
@@ -24,6 +30,7 @@ __all__ = [
     "as_seed",
     "as_width",
     "check_same_rows",
+    "let_pass",
     "n_instances",
 ]
 
@@ -33,6 +40,11 @@ _PADDED = 1000  # answers may be so wide, whatever the number of labels
 _TEXT_FEATURES = "turn texts into features first (longtail.Tfidf)"
 _TEXT_LABELS = "give label ids; names need a longtail.Tagger"
 
+# What ``let_pass`` has made, by id, for as long as somebody holds it.
+_Passed: TypeAlias = "weakref.WeakValueDictionary[int, Any]"
+_PASSED: _Passed = weakref.WeakValueDictionary()
+_PASSED_LABELS: _Passed = weakref.WeakValueDictionary()  # some of these are labels
+
 
 def as_features(
     X: Any, *, n_features: int | None = None, name: str = "X", blocks: bool = False
@@ -40,16 +52,18 @@ def as_features(
     """Canonical features: CSR float32 for sparse input, dense float32 otherwise.
 
     Accepts any SciPy sparse matrix or array, NumPy arrays, nested lists of numbers, and data frames
-    (those with sparse columns become CSR). Rows of two blocks (``longtail.beside``) become CSR as
-    well, or stay what they are with ``blocks``. NaN, infinity (also what overflows float32), masked
-    entries, numbers that are complex, more or fewer than two dimensions, and a width other than
-    ``n_features`` are refused.
+    (those with sparse columns become CSR). Rows of two blocks (``longtail.features.beside``) become
+    CSR as well, or stay what they are with ``blocks``. NaN, infinity (also what overflows float32),
+    masked entries, numbers that are complex, more or fewer than two dimensions, and a width other
+    than ``n_features`` are refused.
 
     >>> as_features([[0.5, 0], [1, 2]])
     array([[0.5, 0. ],
            [1. , 2. ]], dtype=float32)
     """
-    if isinstance(X, BlockRows):
+    if _is_in(_PASSED, X) and (blocks or not isinstance(X, BlockRows)):
+        pass
+    elif isinstance(X, BlockRows):
         X = BlockRows(as_features(X.sparse, name=name), as_features(X.dense, name=name))
         X = X if blocks else X.tocsr()
     else:
@@ -81,6 +95,8 @@ def as_labels(
            [0., 0., 0.],
            [0., 1., 0.]], dtype=float32)
     """
+    if _is_in(_PASSED_LABELS, Y):
+        return _fitting_labels(Y, n_rows, n_labels, name)
     Y = one_dimension(Y)
     rows = rows_of(Y, name)
     if rows is not None:
@@ -115,11 +131,55 @@ def as_labels(
             f"{name} holds the value {Y.data.max():g}: label values lie in [0, 1] "
             "(repeated entries of a sparse matrix are summed; pass each label once)"
         )
+    return _fitting_labels(Y, n_rows, n_labels, name)
+
+
+def _fitting_labels(
+    Y: sp.csr_matrix, n_rows: int | None, n_labels: int | None, name: str
+) -> sp.csr_matrix:
+    """Return canonical labels if they have so many rows and labels."""
     if n_labels is not None and Y.shape[1] != n_labels:
         raise ValueError(f"{name} has {Y.shape[1]} labels, expected {n_labels}")
     if n_rows is not None:
         check_same_rows(n_rows, Y.shape[0], "X", name)
     return Y
+
+
+def let_pass(matrix: Any, *, labels: bool = False) -> Any:
+    """Return canonical features or labels as an object that the door does not look at again.
+
+    Parameters
+    ----------
+    matrix : csr_matrix, ndarray, BlockRows or other rows
+        What one of the two has returned; rows of another kind (texts, tokens) come back as they
+        are. The mark is on a new object around the same arrays, since the matrix may be the
+        caller's own, who may change it later.
+    labels : bool
+        Whether ``as_labels`` has returned it; canonical labels are canonical features too.
+
+    >>> X = as_features([[0.5, 0], [1, 2]])
+    >>> passed = let_pass(X)
+    >>> as_features(passed) is passed, passed is X
+    (True, False)
+    """
+    if _is_in(_PASSED_LABELS if labels else _PASSED, matrix):
+        return matrix
+    if isinstance(matrix, BlockRows):
+        passed: Any = BlockRows(let_pass(matrix.sparse), let_pass(matrix.dense))
+    elif sp.issparse(matrix):
+        passed = csr(matrix.indptr, matrix.indices, matrix.data, matrix.shape[1])
+    elif isinstance(matrix, np.ndarray):
+        passed = matrix.view()
+    else:
+        return matrix
+    _PASSED[id(passed)] = passed
+    if labels:
+        _PASSED_LABELS[id(passed)] = passed
+    return passed
+
+
+def _is_in(passed: _Passed, matrix: Any) -> bool:
+    return matrix is not None and passed.get(id(matrix)) is matrix
 
 
 def check_same_rows(n_x: int, n_y: int, x_name: str = "X", y_name: str = "Y") -> None:
@@ -216,9 +276,12 @@ def _canonical_csr(matrix: Any, name: str) -> sp.csr_matrix:
             matrix.sum_duplicates()
     with np.errstate(over="ignore"):  # what overflows float32 is refused as infinite afterwards
         data = matrix.data.astype(np.float32, copy=False)
-    if isinstance(matrix, sp.csr_matrix) and data is matrix.data:
+    indices = matrix.indices.astype(np.int32, copy=False)
+    indptr = narrow_offsets(matrix.indptr)
+    arrays = (indptr is matrix.indptr, indices is matrix.indices, data is matrix.data)
+    if isinstance(matrix, sp.csr_matrix) and all(arrays):
         return matrix
-    return _assemble(data, matrix.indices, matrix.indptr, matrix.shape)
+    return csr(indptr, indices, data, n_cols)
 
 
 def _is_canonical(matrix: Any) -> bool:
@@ -230,14 +293,6 @@ def _is_canonical(matrix: Any) -> bool:
         if len(falls) and (starts[np.searchsorted(starts, falls)] != falls).any():
             return False
     return True
-
-
-def _assemble(data: Any, indices: Any, indptr: Any, shape: tuple[int, int]) -> sp.csr_matrix:
-    """A canonical CSR matrix around these arrays; SciPy's constructor might copy them."""
-    out = sp.csr_matrix(shape, dtype=np.float32)
-    out.indptr, out.indices, out.data = indptr, indices, data
-    out.has_canonical_format = True
-    return out
 
 
 def _checked(matrix: Any, name: str) -> Any:
@@ -334,8 +389,7 @@ def _labels_from_rows(given: Rows, n_labels: int | None, name: str) -> sp.csr_ma
         raise ValueError(f"{name} holds the label id {max(flat)}: at most {_MOST_COLUMNS} labels")
     indptr = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=indptr[1:])
-    ones = np.ones(len(flat), np.float32)
-    return _assemble(ones, np.asarray(flat, dtype=np.int32), indptr, (len(lengths), width))
+    return csr(indptr, np.asarray(flat, np.int32), np.ones(len(flat), np.float32), width)
 
 
 def _refuse_indicators(given: Rows, flat: list[int], n_labels: int | None, name: str) -> None:

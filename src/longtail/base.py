@@ -17,15 +17,16 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from longtail import persist
-from longtail._validation import as_features, as_labels, as_width
-from longtail.data.label_filter import LabelFilter
-from longtail.data.topk import TopK
-from longtail.data.vocabulary import Vocabulary
+from longtail._validation import as_features, as_labels, as_width, let_pass
+from longtail.answers.label_filter import LabelFilter
+from longtail.answers.topk import TopK
+from longtail.answers.vocabulary import Vocabulary
 from longtail.exceptions import ModelFormatError
 
-__all__ = ["Estimator", "NotFittedError", "Ranker"]
+__all__ = ["Estimator", "NotFittedError", "Ranker", "unfitted"]
 
 Self = TypeVar("Self", bound="Estimator")
+SomeEstimator = TypeVar("SomeEstimator")
 SomeRanker = TypeVar("SomeRanker", bound="Ranker")
 
 
@@ -56,11 +57,25 @@ def _not_fitted_type() -> Any:
     return type("NotFittedError", (NotFittedError, Theirs), members)
 
 
+def unfitted(estimator: SomeEstimator, **changes: Any) -> SomeEstimator:
+    """Return a copy of an estimator that has learned nothing, with some parameters changed.
+
+    Parameters
+    ----------
+    estimator : object with ``get_params``
+        One of this library, or anybody's; it stays as it is. Nested estimators are shared.
+    **changes : object
+        Parameters of the copy in place of those of ``estimator``.
+    """
+    params: dict[str, Any] = estimator.get_params(deep=False)  # type: ignore[attr-defined]
+    return type(estimator)(**{**params, **changes})
+
+
 class Estimator:
     """Parameters stored by ``__init__``; learned state in attributes whose names end in ``_``.
 
     ``__init__`` stores its arguments under their own names and does nothing else; ``fit`` checks
-    them. A subclass sets ``type_tag`` (its name in saved files, listed in ``longtail.models``) and
+    them. A subclass sets ``type_tag`` (its name in saved files, listed in ``longtail._models``) and
     extends ``_get_state`` and ``_set_state``.
     """
 
@@ -188,7 +203,9 @@ class Ranker(Estimator):
     """
 
     reads_texts: ClassVar[bool] = False
-    reads_blocks: ClassVar[bool] = False  # rows of ``longtail.beside`` as they are, not as CSR
+    reads_blocks: ClassVar[bool] = (
+        False  # rows of ``longtail.features.beside`` as they are, not as CSR
+    )
     n_features_in_: int
     n_labels_: int
     label_names_: Vocabulary | None = None
@@ -209,7 +226,7 @@ class Ranker(Estimator):
             raise ValueError("X has no rows: nothing to learn from")
         if Y.shape[1] == 0:
             raise ValueError("Y has no labels: nothing to learn")
-        self._fit(X, Y, **options)
+        self._fit(let_pass(X), let_pass(Y, labels=True), **options)
         self._forget()
         self._set_sizes(X, Y)
         return self
@@ -229,10 +246,10 @@ class Ranker(Estimator):
     def predict_topk(self, X: Any, k: int = 5, *, include: Any = None, exclude: Any = None) -> TopK:
         """The k best labels of each row, best first; equal scores go to the smaller label id.
 
-        ``include`` and ``exclude`` are allow and deny lists of label ids (or names, see
-        ``name_labels``): one list for all rows, or a sequence of lists, one per row, in which None
-        stands for no list; a mask (L,) or a sparse matrix (n, L) will do too. If k labels are
-        allowed, k come back.
+        ``include`` lists the label ids to choose from, ``exclude`` those to leave out (or names,
+        see ``name_labels``): one list for all rows, or a sequence of lists, one per row, in which
+        None stands for no list; a mask (L,) or a sparse matrix (n, L) will do too. If k labels are
+        left, k come back.
 
         A row with fewer than k answers, as when k is above the number of labels, is padded with -1;
         a k above both that number and 1,000 is refused.
@@ -284,7 +301,7 @@ class Ranker(Estimator):
 
         Label lists may then hold names instead of ids. ``fit`` forgets them.
 
-        >>> from longtail import Popularity
+        >>> from longtail.baselines import Popularity
         >>> model = Popularity().fit([[1.0], [1.0]], [[0, 1], [1]]).name_labels(["cat", "dog"])
         >>> model.predict_topk([[1.0]], k=1, exclude=["dog"]).indices
         array([[0]], dtype=int32)

@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 import longtail as lt
-from longtail.audit import audit, drop_labels, injection, missing_probability
+from longtail.audit import drop_labels, injection, missing_probability
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +27,7 @@ def problem():
 @pytest.fixture(scope="module")
 def found(problem):
     X, _, observed, p = problem
-    return lt.audit(
+    return lt.audit.find_missing(
         lt.OneVsAll(loss="logistic"),
         X,
         observed,
@@ -75,14 +75,14 @@ def test_answers_may_come_from_elsewhere(problem) -> None:
     scores = np.where(Y.toarray() > 0, 0.9, 0.1) + np.linspace(0, 0.01, 12)
     order = np.argsort(-scores, axis=1)[:, :6].astype(np.int32)
     top = lt.TopK(order, np.take_along_axis(scores, order, axis=1), n_labels=12)
-    got = lt.audit(top, None, observed, propensity=p, n_listed=5)
+    got = lt.audit.find_missing(top, None, observed, propensity=p, n_listed=5)
     assert len(got.missing) == 5 and got.settings["folds"] is None
     assert all(Y[s.row, s.label] for s in got.missing)
 
 
 def test_same_seed_same_audit(problem, found) -> None:
     X, _, observed, p = problem
-    again = lt.audit(
+    again = lt.audit.find_missing(
         lt.OneVsAll(loss="logistic", n_jobs=1),
         X,
         observed,
@@ -114,8 +114,13 @@ def test_renderings(problem, found, tmp_path) -> None:
     assert "Probably missing, under true" in text and " !" in text
     X, _, observed, _ = problem
     names = ["<b>bold</b>", "\x1b[31m", *(f"name {j}" for j in range(10))]
-    named = lt.audit(
-        lt.NearestNeighbors(), X[:300], observed[:300], folds=2, label_names=names, title="<i>"
+    named = lt.audit.find_missing(
+        lt.baselines.NearestNeighbors(),
+        X[:300],
+        observed[:300],
+        folds=2,
+        label_names=names,
+        title="<i>",
     )
     html = named.to_html(tmp_path / "audit.html")
     assert (tmp_path / "audit.html").read_text("utf-8") == html
@@ -126,26 +131,33 @@ def test_renderings(problem, found, tmp_path) -> None:
     assert named._repr_html_().startswith('<div class="lt-report">')
 
 
-def test_the_room_is_the_function() -> None:
-    import longtail.audit as room
-
-    assert lt.audit is room and room.audit is audit
+def test_old_names_warn_and_do_the_same(problem) -> None:
+    X, _, observed, p = problem
+    top = lt.OneVsAll().fit(X, observed).predict_topk(X, k=10)
+    expected = lt.audit.find_missing(top, None, observed, propensity=p)
+    with pytest.warns(
+        DeprecationWarning, match=r"audit\(…\) is longtail.audit.find_missing"
+    ) as said:
+        assert lt.audit(top, None, observed, propensity=p) == expected
+    assert said[0].filename == __file__
+    with pytest.warns(DeprecationWarning, match="audit.audit is longtail.audit.find_missing"):
+        assert lt.audit.audit is lt.audit.find_missing
 
 
 def test_refusals(problem) -> None:
     X, _, observed, _ = problem
     with pytest.raises(ValueError, match="no positive"):
-        lt.audit(lt.OneVsAll(), X, sp.csr_matrix(observed.shape))
+        lt.audit.find_missing(lt.OneVsAll(), X, sp.csr_matrix(observed.shape))
     with pytest.raises(TypeError, match="no predict_topk"):
-        lt.audit(lt.JainPropensity(), X, observed)
+        lt.audit.find_missing(lt.JainPropensity(), X, observed)
     with pytest.raises(ValueError, match="rows"):
-        lt.audit(lt.OneVsAll(), X[:10], observed)
+        lt.audit.find_missing(lt.OneVsAll(), X[:10], observed)
     with pytest.raises(ValueError, match="folds"):
-        lt.audit(lt.OneVsAll(), X, observed, folds=1)
+        lt.audit.find_missing(lt.OneVsAll(), X, observed, folds=1)
     with pytest.raises(ValueError, match="empty mapping"):
-        lt.audit(lt.OneVsAll(), X, observed, propensity={})
+        lt.audit.find_missing(lt.OneVsAll(), X, observed, propensity={})
     with pytest.raises(ValueError, match="label_names"):
-        lt.audit(lt.OneVsAll(), X, observed, label_names=["a"])
+        lt.audit.find_missing(lt.OneVsAll(), X, observed, label_names=["a"])
 
 
 def test_dropped_labels_follow_their_propensities() -> None:
@@ -167,7 +179,7 @@ def test_injection_measures_what_it_says(problem) -> None:
         X[test],
         Y[test],
         p,
-        {"another model": lt.NearestNeighbors(), "weak": {"C": 1e-4}},
+        {"another model": lt.baselines.NearestNeighbors(), "weak": {"C": 1e-4}},
         n_repeats=2,
     )
     own = lt.OneVsAll(loss="logistic").fit(X[train], Y[train]).predict_topk(X[test], 5)

@@ -162,7 +162,7 @@ def test_labels_without_a_text_are_left_out() -> None:
     for given_rows in (["a", " ", "b"], ["a", None, "b"], X, sp.csr_matrix(X)):
         rows, targets = gandalf(CASE, given_rows)
         assert (targets != expected).nnz == 0 and rows.shape[0] == 2
-    tokens = lt.Tokens.from_lists([[3, 4], [], [5]])
+    tokens = lt.data.Tokens.from_lists([[3, 4], [], [5]])
     assert [row.tolist() for row in gandalf(CASE, tokens)[0]] == [[3, 4], [5]]
 
 
@@ -171,10 +171,10 @@ def test_tokens_of_an_empty_text_are_no_text() -> None:
     from longtail.features.tokenizer import Tokenizer
 
     class Framed(Tokenizer):  # as most pretrained ones: every text begins and ends with a mark
-        def encode(self, texts: Any, max_length: int | None = None) -> lt.Tokens:
+        def encode(self, texts: Any, max_length: int | None = None) -> lt.data.Tokens:
             plain = super().encode(texts, max_length)
-            framed = lt.Tokens.from_lists([[0, *row.tolist(), 0] for row in plain])
-            return lt.Tokens(framed.offsets, framed.ids, source=self)
+            framed = lt.data.Tokens.from_lists([[0, *row.tolist(), 0] for row in plain])
+            return lt.data.Tokens(framed.offsets, framed.ids, source=self)
 
     tokenizer = Framed(Tokenizer.trained(["zero two"], least=1).json)
     rows, targets = gandalf(CASE, tokenizer.encode(["zero", "", "two"]))
@@ -227,7 +227,7 @@ def test_subsets() -> None:
 def test_rows_of_every_kind_are_appended() -> None:
     Y, more = sp.csr_matrix(CASE), sp.csr_matrix(CASE[:2] / 2)
     dense = np.arange(6, dtype=np.float32).reshape(3, 2)
-    tokens = lt.Tokens.from_lists([[1], [2, 3], []])
+    tokens = lt.data.Tokens.from_lists([[1], [2, 3], []])
     for X in (dense, sp.csr_matrix(dense), tokens, ["a", "b", "c"]):
         rows, both = append_rows(X, Y, X[:2], more)
         np.testing.assert_allclose(both.toarray(), np.vstack([CASE, CASE[:2] / 2]))

@@ -33,9 +33,9 @@ def problem() -> tuple[list[str], sp.csr_matrix, list[str]]:
 FEATURES = {
     "OneVsAll": lambda **p: lt.OneVsAll(**p),
     "OneVsAll(logistic)": lambda **p: lt.OneVsAll(loss="logistic", C=100, **p),
-    "XRLinear": lambda **p: lt.XRLinear(tree=lt.LabelTree(leaf=3, branching=2), **p),
-    "Ensemble": lambda **p: lt.Ensemble(models=[lt.XRLinear(**p), lt.NearestNeighbors()]),
-    "NearestNeighbors": lambda **p: lt.NearestNeighbors(**p),
+    "XRLinear": lambda **p: lt.XRLinear(tree=lt.tree.LabelTree(leaf=3, branching=2), **p),
+    "Ensemble": lambda **p: lt.Ensemble(models=[lt.XRLinear(**p), lt.baselines.NearestNeighbors()]),
+    "NearestNeighbors": lambda **p: lt.baselines.NearestNeighbors(**p),
     "MACH": lambda **p: lt.MACH(n_buckets=6, n_repetitions=6, estimator="linear", **p),
     "DECLARE": lambda **p: lt.DECLARE(n_components=8, **p),
 }
@@ -207,7 +207,7 @@ def test_soft_labels_cost_less_in_inner_nodes_too() -> None:
     for value in (0.0, 0.25, 1.0):
         Y = np.eye(4, dtype=np.float32)[label]
         Y[2, 0] = value
-        tree = lt.LabelTree(level_sizes=[2])
+        tree = lt.tree.LabelTree(level_sizes=[2])
         layers.append(lt.XRLinear(tree=tree).fit(X, Y).layers_[0].to_csr(6).toarray())
     without, faint, plain = layers
     change = np.abs(plain - without).max()

@@ -59,7 +59,7 @@ def test_against_the_reference(data: st.DataObject) -> None:
     temperature = data.draw(st.sampled_from([0.05, 1.0, 20.0]))
     normalize = data.draw(st.booleans())
     neighbors, scores = reference(X, Y, Q, n_neighbors, weights, normalize, temperature)
-    model = lt.NearestNeighbors(
+    model = lt.baselines.NearestNeighbors(
         n_neighbors=n_neighbors, weights=weights, temperature=temperature, normalize=normalize
     )
     for convert in (np.asarray, sp.csr_matrix):
@@ -74,7 +74,7 @@ def test_against_the_reference(data: st.DataObject) -> None:
 def test_a_case_done_by_hand() -> None:
     X = [[3, 4, 0], [0, 0, 2], [1, 0, 0], [0, 5, 0]]
     Y = [[0], [1], [0, 2], [3]]
-    model = lt.NearestNeighbors(n_neighbors=2).fit(X, Y)
+    model = lt.baselines.NearestNeighbors(n_neighbors=2).fit(X, Y)
     near = model.kneighbors([[0, 2, 0], [0, 0, 9], [0, 0, 0]])
     assert near.indices.tolist() == [[3, 0], [1, -1], [-1, -1]]
     np.testing.assert_allclose(near.scores[:2, 0], [1, 1], rtol=1e-6)
@@ -85,7 +85,7 @@ def test_a_case_done_by_hand() -> None:
 
 
 def test_a_softmax_done_by_hand() -> None:
-    model = lt.NearestNeighbors(n_neighbors=3, weights="softmax", temperature=0.2)
+    model = lt.baselines.NearestNeighbors(n_neighbors=3, weights="softmax", temperature=0.2)
     model.fit([[3, 4, 0], [0, 5, 0], [0, 0, 2]], [[0], [1], [2]])
     top = model.predict_topk([[0, 7, 0], [0, 0, 0]], k=3)
     weight = np.exp((0.8 - 1.0) / 0.2)
@@ -93,9 +93,13 @@ def test_a_softmax_done_by_hand() -> None:
     np.testing.assert_allclose(top.scores[0, :2], [1 / (1 + weight), weight / (1 + weight)], 1e-6)
     cold = model.set_params(temperature=1e-4).predict_topk([[0, 7, 0]], k=3)
     assert cold.indices.tolist() == [[1, -1, -1]] and cold.scores[0, 0] == 1
-    uniform = lt.NearestNeighbors(n_neighbors=3, weights="uniform").fit([[3, 4, 0]] * 2, [[0], [1]])
+    uniform = lt.baselines.NearestNeighbors(n_neighbors=3, weights="uniform").fit(
+        [[3, 4, 0]] * 2, [[0], [1]]
+    )
     warm = uniform.predict_topk([[1, 1, 0]], k=2)
-    alike = lt.NearestNeighbors(n_neighbors=3, weights="softmax").fit([[3, 4, 0]] * 2, [[0], [1]])
+    alike = lt.baselines.NearestNeighbors(n_neighbors=3, weights="softmax").fit(
+        [[3, 4, 0]] * 2, [[0], [1]]
+    )
     assert alike.predict_topk([[1, 1, 0]], k=2) == warm
 
 
@@ -109,7 +113,7 @@ def test_similarities_that_tie_on_paper_tie_here() -> None:
     query[0, [0, 1]] = 1
     for order in ([0, 1], [1, 0]):
         for convert in (np.asarray, sp.csr_matrix):
-            model = lt.NearestNeighbors(n_neighbors=2).fit(convert(X[order]), [[0], [1]])
+            model = lt.baselines.NearestNeighbors(n_neighbors=2).fit(convert(X[order]), [[0], [1]])
             found = model.kneighbors(convert(query))
             assert found.scores[0, 0] == found.scores[0, 1]
             assert found.indices.tolist() == [[0, 1]]
@@ -121,7 +125,7 @@ def test_scale_changes_nothing(scale: float, normalize: bool) -> None:
     rng = np.random.default_rng(0)
     X = rng.integers(0, 7, (30, 8)).astype(np.float32)
     Y = [[i % 4] for i in range(30)]
-    model = lt.NearestNeighbors(n_neighbors=7, normalize=normalize)
+    model = lt.baselines.NearestNeighbors(n_neighbors=7, normalize=normalize)
     expected = model.fit(X, Y).predict_topk(X, k=4)
     scaled = X * np.float32(scale)
     assert model.fit(scaled, Y).predict_topk(scaled, k=4) == expected
@@ -145,7 +149,11 @@ def test_scaled_rows_are_exact() -> None:
 
 def test_plain_inner_product_reports_itself() -> None:
     X = np.array([[1e30, 0], [2, 1]], np.float32)
-    near = lt.NearestNeighbors(normalize=False).fit(X, [[0], [1]]).kneighbors([[3, 1], [1e30, 0]])
+    near = (
+        lt.baselines.NearestNeighbors(normalize=False)
+        .fit(X, [[0], [1]])
+        .kneighbors([[3, 1], [1e30, 0]])
+    )
     assert near.indices.tolist() == [[0, 1], [0, 1]]
     np.testing.assert_allclose(near.scores[0], [3e30, 7], rtol=1e-6)
     assert near.scores[1, 0] == np.finfo(np.float32).max  # 1e60 does not fit
@@ -163,9 +171,11 @@ def test_plain_inner_product_reports_itself() -> None:
 )
 def test_parameters_are_checked(params: dict, message: str) -> None:
     with pytest.raises((TypeError, ValueError), match=message):
-        lt.NearestNeighbors(**params).fit([[1.0]], [[0]])
+        lt.baselines.NearestNeighbors(**params).fit([[1.0]], [[0]])
     with pytest.raises((TypeError, ValueError), match=message):
-        lt.NearestNeighbors().fit([[1.0]], [[0]]).set_params(**params).predict_topk([[1.0]])
+        lt.baselines.NearestNeighbors().fit([[1.0]], [[0]]).set_params(**params).predict_topk(
+            [[1.0]]
+        )
 
 
 def test_large_k_and_chunked_dense_queries(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,7 +183,7 @@ def test_large_k_and_chunked_dense_queries(monkeypatch: pytest.MonkeyPatch) -> N
 
     rng = np.random.default_rng(2)
     X = rng.random((50, 6), np.float32)
-    model = lt.NearestNeighbors(n_neighbors=10**6).fit(X, [[i] for i in range(50)])
+    model = lt.baselines.NearestNeighbors(n_neighbors=10**6).fit(X, [[i] for i in range(50)])
     expected = model.predict_topk(X, k=50)
     assert (expected.indices >= 0).all()
     monkeypatch.setattr(neighbors, "_DENSE_CHUNK", 7 * 6)
@@ -203,7 +213,7 @@ def test_real_data_reach_the_known_floor(name: str, floor: tuple[float, ...]) ->
         pytest.skip(f"{name} is not in LONGTAIL_DATA")
     X, Y = read(folder / "train.txt")
     queries, truth = read(folder / "test.txt")
-    top = lt.NearestNeighbors().fit(X, Y).predict_topk(queries, k=5)
+    top = lt.baselines.NearestNeighbors().fit(X, Y).predict_topk(queries, k=5)
     true = [set(row) for row in truth]
     hits = np.array([[i in y for i in row] for row, y in zip(top.indices, true, strict=True)])
     found = [100 * hits[:, :k].mean() for k in (1, 3, 5)]

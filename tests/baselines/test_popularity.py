@@ -13,7 +13,7 @@ from longtail.persist import State, save
 
 def test_scores_are_priors() -> None:
     Y = sp.csr_matrix(np.array([[1, 0, 0.5, 0], [1, 0, 1, 0], [0, 0, 0, 0], [0, 0, 1, 0]]))
-    model = lt.Popularity().fit(np.zeros((4, 2)), Y)
+    model = lt.baselines.Popularity().fit(np.zeros((4, 2)), Y)
     np.testing.assert_allclose(model.prior_, [0.5, 0, 0.625, 0])
     top = model.predict_topk(np.zeros((3, 2)), k=4)
     assert top.indices.tolist() == [[2, 0, 1, 3]] * 3

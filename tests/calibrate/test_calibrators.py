@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from longtail.calibrate import Beta, Calibrator, Isotonic, Platt, choose, log_loss
-from longtail.calibrate.choose import METHODS
+from longtail.calibrate.choice import METHODS
 from longtail.exceptions import ModelFormatError
 
 KINDS = list(METHODS.values())

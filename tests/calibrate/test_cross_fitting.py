@@ -13,7 +13,7 @@ import longtail as lt
 
 @pytest.fixture(scope="module")
 def data() -> Any:
-    return lt.make_longtail(n=400, d=60, L=40, n_test=100, random_state=0)
+    return lt.data.make_longtail(n=400, d=60, L=40, n_test=100, random_state=0)
 
 
 def test_every_row_is_answered_by_a_copy_without_it(data: Any, monkeypatch: Any) -> None:
@@ -21,7 +21,7 @@ def test_every_row_is_answered_by_a_copy_without_it(data: Any, monkeypatch: Any)
     X = sp.hstack([np.arange(1.0, 401)[:, None], data.train.X]).tocsr()
     trained: dict[int, set[float]] = {}
     asked: list[tuple[int, float]] = []
-    fit, predict = lt.Popularity.fit, lt.Popularity.predict_topk
+    fit, predict = lt.baselines.Popularity.fit, lt.baselines.Popularity.predict_topk
 
     def watched_fit(self: Any, X: Any, Y: Any) -> Any:
         trained[id(self)] = set(X[:, 0].toarray().ravel().tolist())
@@ -33,9 +33,9 @@ def test_every_row_is_answered_by_a_copy_without_it(data: Any, monkeypatch: Any)
         return predict(self, X, *args, **how)
 
     kept: list[Any] = []  # so that no two copies share an id
-    model = lt.Popularity().fit(X, data.train.Y)
-    monkeypatch.setattr(lt.Popularity, "fit", watched_fit)
-    monkeypatch.setattr(lt.Popularity, "predict_topk", watched_predict)
+    model = lt.baselines.Popularity().fit(X, data.train.Y)
+    monkeypatch.setattr(lt.baselines.Popularity, "fit", watched_fit)
+    monkeypatch.setattr(lt.baselines.Popularity, "predict_topk", watched_predict)
     model.calibrate(X, data.train.Y, folds=4)
     assert sorted(row for _, row in asked) == list(range(1, 401))
     assert all(row not in trained[who] for who, row in asked)
@@ -50,7 +50,7 @@ def test_options_of_fit_reach_the_copies(data: Any) -> None:
     assert ones == plain
     rare = np.where(np.arange(400) % 2, 1.0, 0.01)
     assert model.calibrate(X, Y, folds=3, sample_weight=rare).calibration_ != plain
-    tree = lt.XRLinear(tree=lt.LabelTree(level_sizes=[4])).fit(X, Y)
+    tree = lt.XRLinear(tree=lt.tree.LabelTree(level_sizes=[4])).fit(X, Y)
     tree.calibrate(X, Y, folds=2, extra_rows=sp.csr_matrix(Y.shape))
     assert tree.calibration_ is not None and tree.calibration_["folds"] == 2
     with pytest.raises(TypeError, match="only with folds"):

@@ -227,7 +227,7 @@ def test_texts_of_labels(folder: Path) -> None:
 
 
 def test_features_instead_of_texts(folder: Path) -> None:
-    data = lt.make_longtail(n=120, d=60, L=10)
+    data = lt.data.make_longtail(n=120, d=60, L=10)
     lt.write_xc(folder / "rows.txt", data.train.X, data.train.Y)
     run("train", folder / "rows.txt", "-o", folder / "rows-model")
     done = run("evaluate", folder / "rows-model", folder / "rows.txt", "--json")

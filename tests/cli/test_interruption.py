@@ -73,7 +73,7 @@ TREES = ("--model", "ensemble", "--test-size", 0, "--jobs", 1, "--no-calibrate")
 def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Rows to learn from; beside them ``whole``, a model of a training that was not cut short."""
     folder = tmp_path_factory.mktemp("rows")
-    data = lt.make_longtail(n=2000, d=1500, L=2000, random_state=3)
+    data = lt.data.make_longtail(n=2000, d=1500, L=2000, random_state=3)
     lt.write_xc(folder / "rows.txt", data.train.X, data.train.Y)
     run("train", folder / "rows.txt", "-o", folder / "whole", *TREES)
     return folder / "rows.txt"

@@ -138,7 +138,7 @@ def test_train_compare_inspect_and_the_service_agree(folder: Path) -> None:
 
 
 def test_compare_leaves_out_labels_without_texts_as_train_does(tmp_path: Path) -> None:
-    data = lt.make_longtail(n=300, d=100, L=40, random_state=0)
+    data = lt.data.make_longtail(n=300, d=100, L=40, random_state=0)
     Y = data.train.Y.tolil()
     Y[:, 30:] = 0  # ten labels that no row has
     lt.write_xc(tmp_path / "rows.txt", data.train.X, Y.tocsr())
@@ -314,7 +314,7 @@ def refused(
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX systems")
 @pytest.mark.parametrize("phase", ["measuring", "all rows"])
 def test_training_goes_on_in_either_phase(phase: str, tmp_path: Path) -> None:
-    made = lt.make_longtail(n=1500, d=1200, L=1500, random_state=3)
+    made = lt.data.make_longtail(n=1500, d=1200, L=1500, random_state=3)
     data = tmp_path / "rows.txt"
     lt.write_xc(data, made.train.X, made.train.Y)
     options = ("--model", "ensemble", "--jobs", 1, "--no-calibrate")

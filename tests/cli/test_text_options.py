@@ -135,7 +135,7 @@ def test_refused_before_the_data_is_read(options: tuple[str, ...], message: str)
 
 
 def test_features_have_no_terms(folder: Path) -> None:
-    data = lt.make_longtail(n=60, d=30, L=5)
+    data = lt.data.make_longtail(n=60, d=30, L=5)
     lt.write_xc(folder / "rows.txt", data.train.X, data.train.Y)
     done = run("train", folder / "rows.txt", "-o", folder / "x", "--min-df", 1, code=2)
     assert "--min-df is for texts" in done.stderr

@@ -17,7 +17,7 @@ from longtail.exceptions import ModelFormatError
 
 @pytest.fixture(scope="module")
 def data() -> Any:
-    return lt.make_longtail(n=1200, d=300, L=150, random_state=0)
+    return lt.data.make_longtail(n=1200, d=300, L=150, random_state=0)
 
 
 def test_ridge_solves_the_normal_equations() -> None:
@@ -62,7 +62,9 @@ def test_every_combination_learns(
         n_pairs=20,
         n_steps=3,
     ).fit(data.train.X, data.train.Y)
-    popular = lt.Popularity().fit(data.train.X, data.train.Y).score(data.test.X, data.test.Y)
+    popular = (
+        lt.baselines.Popularity().fit(data.train.X, data.train.Y).score(data.test.X, data.test.Y)
+    )
     assert model.score(data.test.X, data.test.Y) > popular + 0.05
     model.save(tmp_path / "m")
     expected = model.predict_topk(data.test.X)

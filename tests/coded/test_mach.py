@@ -10,12 +10,12 @@ import pytest
 from scipy import sparse as sp
 
 import longtail as lt
-from longtail.codes import HashCode
+from longtail.label_codes import HashCode
 
 
 @pytest.fixture(scope="module")
 def data() -> Any:
-    return lt.make_longtail(n=1200, d=300, L=150, random_state=0)
+    return lt.data.make_longtail(n=1200, d=300, L=150, random_state=0)
 
 
 def linear(**params: Any) -> lt.MACH:
@@ -89,7 +89,9 @@ def test_hashed_features_differ_by_repetition(data: Any, tmp_path: Path) -> None
     model = linear(hashed_features=64).fit(data.train.X, data.train.Y)
     assert {m.n_features_in_ for m in model.repetitions_.values()} == {64}
     assert len(set(model.feature_seeds_.tolist())) == 4
-    popular = lt.Popularity().fit(data.train.X, data.train.Y).score(data.test.X, data.test.Y)
+    popular = (
+        lt.baselines.Popularity().fit(data.train.X, data.train.Y).score(data.test.X, data.test.Y)
+    )
     assert model.score(data.test.X, data.test.Y) > popular
     model.save(tmp_path / "m")
     expected = model.predict_topk(data.test.X)
@@ -161,7 +163,7 @@ def test_rows_of_new_labels_are_read_in_parts(data: Any, monkeypatch: pytest.Mon
 
 
 def test_one_label_per_row() -> None:
-    data = lt.make_longtail(n=1500, d=300, L=60, random_state=1)
+    data = lt.data.make_longtail(n=1500, d=300, L=60, random_state=1)
     rows = np.split(data.train.Y.indices, data.train.Y.indptr[1:-1])
     classes = np.array([row[0] if len(row) else 0 for row in rows])
     model = linear(n_buckets=24, estimator=lt.OneVsAll(loss="logistic"), aggregation="mean")

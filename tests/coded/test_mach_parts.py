@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 import longtail as lt
-from longtail.codes import HashCode
+from longtail.label_codes import HashCode
 
 
 @pytest.fixture(scope="module")
 def data() -> Any:
-    return lt.make_longtail(n=600, d=120, L=80, random_state=0)
+    return lt.data.make_longtail(n=600, d=120, L=80, random_state=0)
 
 
 def linear(**params: Any) -> lt.MACH:
@@ -34,7 +34,7 @@ def test_models_that_do_not_belong_together_are_refused(data: Any) -> None:
     with pytest.raises(ValueError, match="repetition 1 was trained twice"):
         lt.MACH.merge([first, linear().fit(X[:300], Y[:300], repetitions=[1, 2])])
     with pytest.raises(TypeError, match="only MACH models"):
-        lt.MACH.merge([first, lt.Popularity().fit(X, Y)])
+        lt.MACH.merge([first, lt.baselines.Popularity().fit(X, Y)])
     again = linear().fit(X, Y, repetitions=[1, 2, 3])  # the same repetition twice does no harm
     whole = linear().fit(X, Y)
     assert lt.MACH.merge([first, again]).predict_topk(X) == whole.predict_topk(X)
@@ -93,7 +93,7 @@ def test_filters_hold_no_rows_by_labels(data: Any, candidates: int | None) -> No
 
 
 def test_a_filtered_search_asks_for_few_answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    data = lt.make_longtail(n=300, d=60, L=5000, random_state=0)
+    data = lt.data.make_longtail(n=300, d=60, L=5000, random_state=0)
     X = data.train.X
     model = linear(n_buckets=50).fit(X, data.train.Y)
     asked, decode = [], HashCode.decode

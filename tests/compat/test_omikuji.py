@@ -11,12 +11,12 @@ from longtail.compat import omikuji
 
 
 @pytest.fixture(scope="module")
-def data() -> lt.Dataset:
-    return lt.make_longtail(n=600, d=120, L=300, n_test=100, random_state=1)
+def data() -> lt.data.Dataset:
+    return lt.data.make_longtail(n=600, d=120, L=300, n_test=100, random_state=1)
 
 
 @pytest.fixture(scope="module")
-def train_file(data: lt.Dataset, tmp_path_factory: pytest.TempPathFactory) -> str:
+def train_file(data: lt.data.Dataset, tmp_path_factory: pytest.TempPathFactory) -> str:
     path = tmp_path_factory.mktemp("omikuji") / "train.txt"
     lt.write_xc(path, data.train.X, data.train.Y)
     header, _, rest = path.read_text().partition("\n")
@@ -37,7 +37,7 @@ def pairs(X: object, row: int) -> list[tuple[int, float]]:
     return list(zip(one.indices.tolist(), one.data.tolist(), strict=True))
 
 
-def test_it_answers_as_the_ensemble_does(model: omikuji.Model, data: lt.Dataset) -> None:
+def test_it_answers_as_the_ensemble_does(model: omikuji.Model, data: lt.data.Dataset) -> None:
     top = model.ensemble.predict_topk(data.test.X, 10)
     assert model.predict_batch(data.test.X, top_k=10)[3] == model.predict(pairs(data.test.X, 3))
     assert [label for label, _ in model.predict(pairs(data.test.X, 3))] == top.indices[3].tolist()
@@ -47,9 +47,9 @@ def test_it_answers_as_the_ensemble_does(model: omikuji.Model, data: lt.Dataset)
     assert model.predict([], top_k=2)  # no features: what is likely without any
 
 
-def test_it_learns(model: omikuji.Model, data: lt.Dataset) -> None:
+def test_it_learns(model: omikuji.Model, data: lt.data.Dataset) -> None:
     top = model.ensemble.predict_topk(data.test.X, 5)
-    popular = lt.Popularity().fit(data.train.X, data.train.Y).predict_topk(data.test.X, 5)
+    popular = lt.baselines.Popularity().fit(data.train.X, data.train.Y).predict_topk(data.test.X, 5)
     precision = lt.metrics.precision_at_k
     assert precision(data.test.Y, top, k=1) > precision(data.test.Y, popular, k=1)
 
@@ -65,7 +65,7 @@ def test_labels_that_no_row_has_are_never_answered(tmp_path: Path) -> None:
         assert found.predict([(2, 1.0)], top_k=1)[0][0] == 11
 
 
-def test_save_load_and_replace(model: omikuji.Model, data: lt.Dataset, tmp_path: Path) -> None:
+def test_save_load_and_replace(model: omikuji.Model, data: lt.data.Dataset, tmp_path: Path) -> None:
     path = str(tmp_path / "model")
     for _ in range(2):
         model.save(path)
@@ -75,7 +75,7 @@ def test_save_load_and_replace(model: omikuji.Model, data: lt.Dataset, tmp_path:
     assert again.predict(pairs(data.test.X, 0)) == model.predict(pairs(data.test.X, 0))
     with pytest.raises(RuntimeError, match="Failed to load"):
         omikuji.Model.load(str(tmp_path / "nothing"))
-    lt.Popularity().fit(data.train.X, data.train.Y).save(tmp_path / "other")
+    lt.baselines.Popularity().fit(data.train.X, data.train.Y).save(tmp_path / "other")
     with pytest.raises(RuntimeError, match="no model of this kind"):
         omikuji.Model.load(str(tmp_path / "other"))
 
@@ -97,7 +97,7 @@ def test_hyper_parameters_reach_the_model() -> None:
             omikuji.HyperParam(**wrong).to_model()
 
 
-def test_a_narrow_beam_is_respected(model: omikuji.Model, data: lt.Dataset) -> None:
+def test_a_narrow_beam_is_respected(model: omikuji.Model, data: lt.data.Dataset) -> None:
     rows = data.test.X[:20]
     wide, narrow = model.predict_batch(rows, beam_size=100), model.predict_batch(rows, beam_size=1)
     best = [np.mean([answer[0][1] for answer in answers]) for answers in (wide, narrow)]
@@ -120,7 +120,7 @@ def test_it_can_stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_training_says_its_parameters(
-    train_file: str, capfd: pytest.CaptureFixture[str], data: lt.Dataset
+    train_file: str, capfd: pytest.CaptureFixture[str], data: lt.data.Dataset
 ) -> None:
     """As Annif's own tests ask for: labels that are not divided, and a line on standard output."""
     parameters = omikuji.Model.default_hyper_param()

@@ -11,7 +11,7 @@ import pytest
 SWEEP = """
 import os, resource
 import longtail as lt
-data = lt.make_longtail(n=400, d=300, L=60, random_state=0)
+data = lt.data.make_longtail(n=400, d=300, L=60, random_state=0)
 X, Y = data.train.X, data.train.Y
 expected = lt.OneVsAll(n_jobs=1).fit(X, Y).predict_topk(X, k=3)
 for room in (8, 24, 40, 60, 80, 110, 150, 200, 300, 1000):

@@ -39,13 +39,13 @@ def together(n: int, work: Callable[[int], None]) -> None:
 
 @pytest.fixture(scope="module")
 def data() -> Any:
-    return lt.make_longtail(n=1500, d=300, L=200, n_test=600, random_state=0)
+    return lt.data.make_longtail(n=1500, d=300, L=200, n_test=600, random_state=0)
 
 
 @pytest.fixture(scope="module")
 def saved(data: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("model") / "m"
-    tree = lt.LabelTree(level_sizes=[4, 16])
+    tree = lt.tree.LabelTree(level_sizes=[4, 16])
     model = lt.XRLinear(tree=tree).fit(data.train.X, data.train.Y)
     model.calibrate(data.test.X, data.test.Y).name_labels([f"l{i}" for i in range(200)])
     model.save(folder)
@@ -107,8 +107,8 @@ def test_the_interpreter_runs_on_while_a_model_searches(kind: str) -> None:
     )
     Y = sp.csr_matrix((np.ones(n, np.float32), rng.integers(0, 300, n), np.arange(n + 1)))
     made = {
-        "XRLinear": lambda: lt.XRLinear(tree=lt.LabelTree(leaf=300), max_iter=1, n_jobs=1),
-        "NearestNeighbors": lambda: lt.NearestNeighbors(n_jobs=1),
+        "XRLinear": lambda: lt.XRLinear(tree=lt.tree.LabelTree(leaf=300), max_iter=1, n_jobs=1),
+        "NearestNeighbors": lambda: lt.baselines.NearestNeighbors(n_jobs=1),
     }
     model = made[kind]().fit(X, Y)
     model.predict_topk(X[:10])

@@ -93,12 +93,17 @@ WITH_TEXTS = [
 ]
 CASES = [
     Case("OneVsAll", lt.OneVsAll),
-    Case("XRLinear", lambda **p: lt.XRLinear(**{"tree": lt.LabelTree(leaf=4, branching=2), **p})),
+    Case(
+        "XRLinear", lambda **p: lt.XRLinear(**{"tree": lt.tree.LabelTree(leaf=4, branching=2), **p})
+    ),
     Case(
         "OneVsAll(missing labels)",
         lambda **p: lt.OneVsAll(**{"missing_labels": lt.JainPropensity(), **p}),
     ),
-    Case("Ensemble", lambda **p: lt.Ensemble(models=[lt.OneVsAll(), lt.NearestNeighbors()], **p)),
+    Case(
+        "Ensemble",
+        lambda **p: lt.Ensemble(models=[lt.OneVsAll(), lt.baselines.NearestNeighbors()], **p),
+    ),
     Case("MACH", lambda **p: lt.MACH(**{"estimator": "linear", **p})),
     Case(
         "DECLARE",
@@ -110,11 +115,17 @@ CASES = [
             **{"n_components": 8, "compression": "svd", "targets": "codes", **p}
         ),
     ),
-    Case("Popularity", lt.Popularity),
-    Case("NearestNeighbors", lambda **p: lt.NearestNeighbors(**{"n_neighbors": 5, **p})),
-    Case("NearestNeighbors(uniform)", lambda **p: lt.NearestNeighbors(weights="uniform", **p)),
-    Case("NearestNeighbors(softmax)", lambda **p: lt.NearestNeighbors(weights="softmax", **p)),
-    Case("NearestNeighbors(dot)", lambda **p: lt.NearestNeighbors(normalize=False, **p)),
+    Case("Popularity", lt.baselines.Popularity),
+    Case("NearestNeighbors", lambda **p: lt.baselines.NearestNeighbors(**{"n_neighbors": 5, **p})),
+    Case(
+        "NearestNeighbors(uniform)",
+        lambda **p: lt.baselines.NearestNeighbors(weights="uniform", **p),
+    ),
+    Case(
+        "NearestNeighbors(softmax)",
+        lambda **p: lt.baselines.NearestNeighbors(weights="softmax", **p),
+    ),
+    Case("NearestNeighbors(dot)", lambda **p: lt.baselines.NearestNeighbors(normalize=False, **p)),
     *(WITH_TORCH if find_spec("torch") else []),
     *(WITH_TEXTS if find_spec("torch") and find_spec("tokenizers") else []),
 ]

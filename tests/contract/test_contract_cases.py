@@ -6,8 +6,8 @@ import importlib
 
 from contract_cases import CASES, WITH_TEXTS, WITH_TORCH
 
+from longtail._models import TABLE
 from longtail.base import Ranker
-from longtail.models import TABLE
 
 NOT_TRAINED = {"sharded"}  # the front of a model that was; tests/serve/test_label_shards.py
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from longtail import Dataset, Split
+from longtail.data import Dataset, Split
 
 
 def test_split_takes_rows_in_order():

@@ -49,7 +49,7 @@ def test_right_answers(path, text, pairs):
 )
 def test_refused(path, text, line, column, message):
     path.write_bytes(text)
-    with pytest.raises(lt.DataFormatError, match=message) as caught:
+    with pytest.raises(lt.exceptions.DataFormatError, match=message) as caught:
         read_filter_pairs(path)
     assert (caught.value.path, caught.value.line, caught.value.column) == (str(path), line, column)
 
@@ -58,9 +58,9 @@ def test_limits(path):
     path.write_bytes(b"0 7\n3 1\n")
     assert len(read_filter_pairs(path, n_rows=4, n_labels=8)) == 2
     assert len(read_filter_pairs(path, n_rows=10**12)) == 2
-    with pytest.raises(lt.DataFormatError, match="2:1: expected a row below 3, got 3"):
+    with pytest.raises(lt.exceptions.DataFormatError, match="2:1: expected a row below 3, got 3"):
         read_filter_pairs(path, n_rows=3)
-    with pytest.raises(lt.DataFormatError, match="1:3: expected a label below 7, got 7"):
+    with pytest.raises(lt.exceptions.DataFormatError, match="1:3: expected a label below 7, got 7"):
         read_filter_pairs(path, n_labels=7)
 
 

@@ -12,6 +12,7 @@ from data_cases import folder
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from longtail.answers.vocabulary import Vocabulary
 from longtail.data.fasttext_lines import read_fasttext
 from longtail.data.label_features import read_label_feature_folder, read_label_records
 from longtail.data.label_file import read_label_file
@@ -19,7 +20,6 @@ from longtail.data.load import load_dataset
 from longtail.data.npz_pairs import read_npz_pair
 from longtail.data.raw_text import read_raw_text
 from longtail.data.tables import read_table
-from longtail.data.vocabulary import Vocabulary
 from longtail.exceptions import DataFormatError
 
 

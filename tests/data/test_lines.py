@@ -5,8 +5,8 @@ from data_cases import folder, line_text, with_files
 from hypothesis import given
 from hypothesis import strategies as st
 
+from longtail._lines import open_for_writing, read_lines, write_lines
 from longtail.data.json_lines import read_json_lines, write_json_lines
-from longtail.data.lines import open_for_writing, read_lines, write_lines
 from longtail.exceptions import DataFormatError
 
 

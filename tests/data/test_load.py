@@ -30,16 +30,16 @@ WRITERS = {
 }
 
 
-def small() -> lt.Dataset:
-    def split(n: int) -> lt.Split:
+def small() -> lt.data.Dataset:
+    def split(n: int) -> lt.data.Split:
         rows = np.arange(n)
-        return lt.Split(
+        return lt.data.Split(
             X=sp.csr_matrix(np.eye(3)[rows % 3]),
             Y=np.eye(2)[rows % 2],
             texts=[f"text {i}" for i in rows],
         )
 
-    return lt.Dataset(split(4), split(3), split(2), label_names=["a", "b"])
+    return lt.data.Dataset(split(4), split(3), split(2), label_names=["a", "b"])
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -59,7 +59,7 @@ def test_every_layout_is_recognised(tmp_path, layout):
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_the_test_split_alone(tmp_path, layout):
-    WRITERS[layout](tmp_path, lt.Dataset(test=small().test, label_names=["a", "b"]))
+    WRITERS[layout](tmp_path, lt.data.Dataset(test=small().test, label_names=["a", "b"]))
     ds = lt.load_dataset(str(tmp_path))
     assert list(ds.splits) == ["test"]
     assert ds.train.Y is None
@@ -220,8 +220,9 @@ def test_more_that_cannot_be_held_out(tmp_path):
 
 def test_filter_pairs_follow_their_rows(tmp_path):
     n = 20
-    ds = lt.Dataset(
-        lt.Split(X=np.eye(n), Y=np.arange(n)), train_filter=[[row, row] for row in range(n)] * 2
+    ds = lt.data.Dataset(
+        lt.data.Split(X=np.eye(n), Y=np.arange(n)),
+        train_filter=[[row, row] for row in range(n)] * 2,
     )
     write_xc_folder(tmp_path, ds)
     found = lt.load_dataset(tmp_path, test_size=7)

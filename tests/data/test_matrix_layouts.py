@@ -10,8 +10,7 @@ import scipy.sparse as sp
 from data_cases import assert_same, assert_same_matrix, datasets, folder, line_text, with_files
 from hypothesis import given
 
-from longtail import Dataset, Split
-from longtail.data import load_dataset
+from longtail.data import Dataset, Split, load_dataset
 from longtail.data.label_features import read_label_records, write_label_feature_folder
 from longtail.data.npz_pairs import read_matrix, read_npz_pair, write_npz_folder, write_npz_pair
 from longtail.data.pecos_folder import write_pecos_folder

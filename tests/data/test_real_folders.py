@@ -51,7 +51,7 @@ REAL = {
 
 
 @functools.cache
-def load(name: str) -> lt.Dataset:
+def load(name: str) -> lt.data.Dataset:
     folder = Path(os.environ["LONGTAIL_DATA"], name)
     if not folder.is_dir():
         pytest.skip(f"{folder} is not there")

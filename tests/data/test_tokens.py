@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longtail import Tokens
+from longtail.data import Tokens
 
 ROWS = st.lists(st.lists(st.integers(0, 99), max_size=6), max_size=8)
 

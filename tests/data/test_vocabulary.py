@@ -5,7 +5,8 @@ from data_cases import any_name, folder, with_files
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longtail import TopK, Vocabulary
+from longtail import TopK
+from longtail.answers import Vocabulary
 from longtail.exceptions import DataFormatError
 
 name_lists = st.lists(any_name, max_size=6, unique=True)

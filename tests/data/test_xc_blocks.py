@@ -82,7 +82,7 @@ def test_same_error_for_any_cut(tmp_path_factory, rows, data):
         }
         try:
             outcomes.add(read(path, **cut))
-        except lt.DataFormatError as error:
+        except lt.exceptions.DataFormatError as error:
             outcomes.add(str(error))
     assert len(outcomes) == 1
 
@@ -95,7 +95,7 @@ def test_first_of_two_errors_is_reported(tmp_path):
     path.write_bytes(b"\n".join(lines))
     for n_jobs in (1, 4):
         for chunk_bytes in (1000, 100_000):
-            with pytest.raises(lt.DataFormatError, match=":1235:5: expected a number"):
+            with pytest.raises(lt.exceptions.DataFormatError, match=":1235:5: expected a number"):
                 parse_file(
                     path, xc_format._TEXT, True, (None, None), n_jobs, chunk_bytes=chunk_bytes
                 )
@@ -113,7 +113,9 @@ def test_line_without_end_is_refused_in_time(tmp_path, monkeypatch):
     monkeypatch.setattr(text_blocks, "_LONGEST_LINE", 4000)
     path = tmp_path / "file.txt"
     path.write_bytes(b"2 9 9\n0 1:1\n" + b"1" * 10_000)
-    with pytest.raises(lt.DataFormatError, match="expected a line end within 4000 bytes") as caught:
+    with pytest.raises(
+        lt.exceptions.DataFormatError, match="expected a line end within 4000 bytes"
+    ) as caught:
         read(path, block_bytes=100)
     assert caught.value.line == 3
 

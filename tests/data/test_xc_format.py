@@ -113,7 +113,7 @@ def test_right_answers(file, rows, x, y):
 )
 def test_refused_with_place_and_expectation(file, text, line, column, message):
     path = file(text)
-    with pytest.raises(lt.DataFormatError, match=message) as caught:
+    with pytest.raises(lt.exceptions.DataFormatError, match=message) as caught:
         lt.read_xc(path)
     assert (caught.value.path, caught.value.line, caught.value.column) == (str(path), line, column)
     assert str(caught.value).startswith(f"{path}:{line}:{column}: ")
@@ -123,7 +123,7 @@ def test_header_is_inferred_only_when_asked(file):
     path = file(b"3 7:1\n\n0,1 2:5\n\n\n")
     X, Y = lt.read_xc(path, header="infer")
     assert X.shape == (3, 8) and Y.shape == (3, 4)
-    with pytest.raises(lt.DataFormatError, match="header"):
+    with pytest.raises(lt.exceptions.DataFormatError, match="header"):
         lt.read_xc(path)
     with pytest.raises(ValueError, match="True or 'infer'"):
         lt.read_xc(path, header=False)
@@ -148,9 +148,9 @@ def test_infer_of_an_empty_file(file):
 def test_widths(file):
     path = file(b"1 2 2\n0 1:1\n")
     assert [m.shape for m in lt.read_xc(path, n_features=5, n_labels=7)] == [(1, 5), (1, 7)]
-    with pytest.raises(lt.DataFormatError, match=r"D = 2, .* n_features=1"):
+    with pytest.raises(lt.exceptions.DataFormatError, match=r"D = 2, .* n_features=1"):
         lt.read_xc(path, n_features=1)
-    with pytest.raises(lt.DataFormatError, match="feature 5 is out of range"):
+    with pytest.raises(lt.exceptions.DataFormatError, match="feature 5 is out of range"):
         lt.read_xc(file(b"0 5:1\n"), header="infer", n_features=5)
     for width, error in [
         (-1, ValueError),
@@ -184,7 +184,7 @@ def test_damaged_gzip(file):
     flipped = bytearray(packed)
     flipped[len(packed) // 2] ^= 0x10
     for damaged in (packed[:-1], packed[: len(packed) // 2], packed[:8], packed + b"x", flipped):
-        with pytest.raises(lt.DataFormatError) as caught:
+        with pytest.raises(lt.exceptions.DataFormatError) as caught:
             lt.read_xc(file(bytes(damaged)))
         assert caught.value.line is not None
 
@@ -208,7 +208,7 @@ def test_label_matrix(file):
     ],
 )
 def test_label_matrix_refuses(file, text, line, column, message):
-    with pytest.raises(lt.DataFormatError, match=message) as caught:
+    with pytest.raises(lt.exceptions.DataFormatError, match=message) as caught:
         read_label_matrix(file(text))
     assert (caught.value.line, caught.value.column) == (line, column)
 

@@ -73,7 +73,7 @@ def test_text_format(path, text, header, n_jobs):
     try:
         expected = parse(text, header=header)
     except Refused as refused:
-        with pytest.raises(lt.DataFormatError) as caught:
+        with pytest.raises(lt.exceptions.DataFormatError) as caught:
             lt.read_xc(path, header=header, n_jobs=n_jobs)
         assert caught.value.line == refused.line
         assert caught.value.column is not None and caught.value.column >= 1
@@ -88,7 +88,7 @@ def test_label_matrix(path, text, header):
     try:
         n_rows, n_labels, _, rows = parse(text, header=header, labelled=False, unit=True)
     except Refused as refused:
-        with pytest.raises(lt.DataFormatError) as caught:
+        with pytest.raises(lt.exceptions.DataFormatError) as caught:
             read_label_matrix(path, header=header)
         assert caught.value.line == refused.line
     else:
@@ -105,7 +105,7 @@ def test_any_bytes(path, data):
     for header in (True, "infer"):
         try:
             X, Y = lt.read_xc(path, header=header)
-        except lt.DataFormatError as error:
+        except lt.exceptions.DataFormatError as error:
             assert error.path == str(path) and error.line is not None
         else:
             assert X.shape[0] == Y.shape[0] and np.isfinite(X.data).all()

@@ -19,7 +19,8 @@ from decide_cases import (
 )
 
 import longtail as lt
-from longtail import BlockCoordinateAscent, TopK, WeightedTopK
+from longtail import BlockCoordinateAscent, TopK
+from longtail.decide import WeightedTopK
 
 
 def test_worked_case() -> None:
@@ -222,3 +223,21 @@ def test_ctrl_c_stops_a_long_ascent(n_starts: int) -> None:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+
+def test_the_utility_is_that_of_the_last_sweep() -> None:
+    eta = np.random.default_rng(0).random((30, 8)).astype(np.float32)
+    rule = BlockCoordinateAscent(
+        "macro_f1", k=2, init="top", annealing=(), n_starts=1, max_sweeps=1
+    )
+    chosen = as_binary(rule.select(eta), 8)
+    assert len(rule.utilities_) == 2 and rule.utilities_[1] > rule.utilities_[0]
+    assert rule.utility_ == pytest.approx(expected("macro_f1", eta, chosen, 2), abs=1e-12)
+
+
+def test_weights_of_annealing_lie_in_0_to_1() -> None:
+    for weights in ((0.0,), (1.0, 0.5, 0.0)):
+        BlockCoordinateAscent("macro_f1", k=1, annealing=weights).select(WORKED)
+    for weights in ((-0.01,), (0.5, 1.01), (float("nan"),)):
+        with pytest.raises(ValueError, match=r"annealing must hold weights in \[0, 1\]"):
+            BlockCoordinateAscent("macro_f1", k=1, annealing=weights).select(WORKED)

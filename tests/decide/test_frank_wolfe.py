@@ -8,8 +8,8 @@ import scipy.sparse as sp
 from decide_cases import CELLS, f1
 
 import longtail as lt
-from longtail import FrankWolfe, TopKRule, WeightedTopK
-from longtail.decide import madow_sample
+from longtail import FrankWolfe
+from longtail.decide import TopKRule, WeightedTopK, madow_sample
 from longtail.decide.line_search import best_step
 from longtail.decide.utilities import MACRO, Constants
 
@@ -66,19 +66,23 @@ def test_concave_metrics_against_a_fine_grid(metric: str) -> None:
         assert rule.gap_ >= best - rule.utility_ - 1e-8
 
 
+@pytest.mark.parametrize("epsilon", [0.0, 0.03])
 @pytest.mark.parametrize("name", list(MACRO))
-def test_slopes_are_derivatives(name: str) -> None:
+def test_slopes_are_derivatives(name: str, epsilon: float) -> None:
     rng = np.random.default_rng(2)
     p = rng.uniform(0.2, 0.5, 50)
     t = p * rng.uniform(0.2, 0.8, 50)
     q = t + rng.uniform(0.05, 0.3, 50)
-    utility, c, h = MACRO[name], Constants(beta2=1.0 if name != "macro_f_beta" else 4.0), 1e-6
+    utility, h = MACRO[name], 1e-6
+    c = Constants(beta2=1.0 if name != "macro_f_beta" else 4.0, epsilon=epsilon)
     by_t, by_q = utility.slope(t, q, p, c)
     rise_t = (utility.value(t + h, q, p, c) - utility.value(t - h, q, p, c)) / (2 * h)
     rise_q = (utility.value(t, q + h, p, c) - utility.value(t, q - h, p, c)) / (2 * h)
     np.testing.assert_allclose(by_t, rise_t, rtol=1e-6, atol=1e-8)
     np.testing.assert_allclose(by_q, rise_q, rtol=1e-6, atol=1e-8)
-    if name in CELLS:
+    if epsilon:
+        assert (utility.value(t, q, p, c) < utility.value(t, q, p, Constants(c.beta2))).all()
+    elif name in CELLS:
         np.testing.assert_allclose(
             utility.value(t, q, p, c), CELLS[name](t, q - t, p - t, 1 - q - p + t), atol=1e-14
         )
@@ -207,3 +211,13 @@ def test_line_search() -> None:
     assert best_step(lambda x: -x) == (0.0, 0.0)
     assert best_step(lambda x: x, concave=True)[0] == 1.0
     assert step < 1
+
+
+def test_starts_that_are_arrays_are_not_saved(tmp_path) -> None:
+    eta = np.random.default_rng(3).random((20, 4)).astype(np.float32)
+    pair = (np.ones(4), np.zeros(4))
+    for init, kept in ((["prior", pair], ["prior"]), ([pair], "top"), ("prior", "prior")):
+        rule = FrankWolfe("macro_f1", k=2, init=init).fit(eta, eta)
+        rule.save(tmp_path / "rule", overwrite=True)
+        again = lt.load(tmp_path / "rule")
+        assert again.init == kept and again.select(eta) == rule.select(eta)

@@ -9,7 +9,8 @@ import pytest
 from decide_cases import as_binary, expected, f1
 
 import longtail as lt
-from longtail import BlockCoordinateAscent, OnlineRule, TopKRule
+from longtail import BlockCoordinateAscent
+from longtail.decide import OnlineRule, TopKRule
 
 
 def replay(eta, k):

@@ -10,15 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import longtail as lt
-from longtail import (
-    BlockCoordinateAscent,
-    FrankWolfe,
-    OnlineRule,
-    Threshold,
-    TopK,
-    TopKRule,
-    WeightedTopK,
-)
+from longtail import BlockCoordinateAscent, FrankWolfe, TopK
+from longtail.decide import OnlineRule, Threshold, TopKRule, WeightedTopK
 
 ETA = np.array([[0.9, 0.2, 0.4], [0.1, 0.8, 0.7], [0.5, 0.5, 0.5]])
 SHAPES = st.tuples(st.integers(1, 6), st.integers(1, 6))
@@ -62,15 +55,35 @@ def test_dense_sparse_and_topk(rule) -> None:
 
 @each_rule
 def test_filters(rule) -> None:
-    for kwargs in ({"deny": [0]}, {"allow": [1, 2]}, {"allow": np.array([False, True, True])}):
+    for kwargs in (
+        {"exclude": [0]},
+        {"include": [1, 2]},
+        {"include": np.array([False, True, True])},
+    ):
         chosen = rule.select(sp.csr_matrix(ETA), **kwargs)
         assert 0 not in chosen.indices
-    assert (rule.select(ETA, deny=[0, 1, 2]).indices == -1).all()
+    assert (rule.select(ETA, exclude=[0, 1, 2]).indices == -1).all()
     for bad in ([3], [-1], np.array([True])):
         with pytest.raises(ValueError):
-            rule.select(ETA, deny=bad)
+            rule.select(ETA, exclude=bad)
     with pytest.raises(TypeError):
-        rule.select(ETA, allow=[0.5])
+        rule.select(ETA, include=[0.5])
+
+
+@each_rule
+def test_old_names_of_filters_warn(rule) -> None:
+    for old, new in (("allow", "include"), ("deny", "exclude")):
+        with pytest.warns(DeprecationWarning, match=f"select: {old} is called {new}") as said:
+            chosen = rule.select(ETA, **{old: [1]})
+        assert said[0].filename == __file__
+        assert chosen == rule.select(ETA, **{new: [1]})
+        with pytest.raises(TypeError, match="give one of them"):
+            rule.select(ETA, **{old: [1], new: [1]})
+
+
+@pytest.mark.parametrize("make", [BlockCoordinateAscent, FrankWolfe])
+def test_the_same_seed_by_default(make) -> None:
+    assert make("macro_f1").random_state == 0, "as everywhere in this library"
 
 
 @each_rule

@@ -8,7 +8,8 @@ import scipy.sparse as sp
 from decide_cases import WORKED, as_binary, f1
 
 import longtail as lt
-from longtail import Threshold, TopK, TopKRule, WeightedTopK
+from longtail import TopK
+from longtail.decide import Threshold, TopKRule, WeightedTopK
 
 
 def test_top_k() -> None:

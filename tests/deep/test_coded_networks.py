@@ -15,7 +15,7 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 
 @pytest.fixture(scope="module")
 def data() -> Any:
-    return lt.make_longtail(n=400, d=80, L=60, random_state=0)
+    return lt.data.make_longtail(n=400, d=80, L=60, random_state=0)
 
 
 def small(**params: Any) -> lt.Network:
@@ -31,11 +31,22 @@ def test_every_repetition_has_its_own_checkpoint(data: Any, tmp_path: Path) -> N
     folder = tmp_path / "checkpoint"
     expected = mach().fit(X, Y).predict_topk(X)
     for _ in range(2):  # the second time all are found there
-        model = mach(estimator=small(checkpoint=str(folder))).fit(X, Y)
+        model = mach().fit(X, Y, checkpoint=folder)
         assert model.predict_topk(X) == expected
     assert sorted(path.name for path in folder.iterdir()) == [f"repetition{r}" for r in range(3)]
 
 
+def test_a_regression_on_codes_keeps_a_checkpoint(data: Any, tmp_path: Path) -> None:
+    X, Y = data.train.X, data.train.Y
+    expected = lt.DECLARE(estimator=small(), n_components=5).fit(X, Y).predict_topk(X)
+    for _ in range(2):
+        model = lt.DECLARE(estimator=small(), n_components=5).fit(X, Y, checkpoint=tmp_path / "c")
+        assert model.predict_topk(X) == expected
+    with pytest.raises(ValueError, match="other data"):
+        lt.DECLARE(estimator=small(), n_components=5).fit(X, Y[::-1], checkpoint=tmp_path / "c")
+
+
+@pytest.mark.filterwarnings("ignore:Network.checkpoint")  # the old place, until 0.2
 @pytest.mark.parametrize("kind", ["mach", "network"])
 def test_cross_fitting_leaves_a_checkpoint_alone(data: Any, tmp_path: Path, kind: str) -> None:
     X, Y = data.train.X, data.train.Y

@@ -19,7 +19,7 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 
 @pytest.fixture(scope="module")
 def data() -> Any:
-    return lt.make_longtail(n=1200, d=300, L=120, random_state=0)
+    return lt.data.make_longtail(n=1200, d=300, L=120, random_state=0)
 
 
 def small(**params: Any) -> lt.Network:
@@ -29,7 +29,7 @@ def small(**params: Any) -> lt.Network:
 def test_it_learns_and_answers_without_torch(data: Any, tmp_path: Path) -> None:
     X, Y = data.train.X, data.train.Y
     model = small(epochs=10).fit(X, Y)
-    popular = lt.Popularity().fit(X, Y).score(data.test.X, data.test.Y)
+    popular = lt.baselines.Popularity().fit(X, Y).score(data.test.X, data.test.Y)
     assert model.score(data.test.X, data.test.Y) > popular + 0.1
     top = model.predict_topk(data.test.X, k=3)
     outputs = model.decision_function(data.test.X)
@@ -41,7 +41,7 @@ def test_it_learns_and_answers_without_torch(data: Any, tmp_path: Path) -> None:
         "import longtail as lt; m = lt.load(sys.argv[1]); X = sp.load_npz(sys.argv[2])\n"
         "np.save(sys.argv[3], m.predict_topk(X, k=3).scores)\n"
         "try: lt.Network().fit(X, np.eye(X.shape[0]))\n"
-        "except lt.MissingDependencyError as error: print(error)"
+        "except lt.exceptions.MissingDependencyError as error: print(error)"
     )
     files = [str(tmp_path / name) for name in ("m", "X.npz", "scores.npy")]
     path = os.pathsep.join(p for p in sys.path if p)
@@ -57,8 +57,8 @@ def test_it_learns_and_answers_without_torch(data: Any, tmp_path: Path) -> None:
 
 
 def test_threads_do_not_change_the_bits() -> None:
-    wide = lt.make_longtail(n=600, d=200, L=2500, random_state=0)  # many chunks of labels
-    odd = lt.make_longtail(n=257, d=60, L=700, random_state=0)  # a last batch of one row
+    wide = lt.data.make_longtail(n=600, d=200, L=2500, random_state=0)  # many chunks of labels
+    odd = lt.data.make_longtail(n=257, d=60, L=700, random_state=0)  # a last batch of one row
     for data, params in (
         (wide, {}),
         (odd, {"hidden": 512, "batch_size": 256}),
@@ -79,7 +79,7 @@ def _same_weights(models: list[lt.Network]) -> None:
 
 
 def test_rows_without_labels_say_nothing_to_a_softmax() -> None:
-    data = lt.make_longtail(n=400, d=60, L=40, random_state=0)
+    data = lt.data.make_longtail(n=400, d=60, L=40, random_state=0)
     X, Y = data.train.X, data.train.Y
     model = small(loss="softmax", weight_decay=0.0).fit(X, Y)
     tuned = model.fine_tuned(X, sp.csr_matrix(Y.shape))
@@ -87,7 +87,7 @@ def test_rows_without_labels_say_nothing_to_a_softmax() -> None:
 
 
 def test_what_auto_stood_for_is_kept(tmp_path: Path) -> None:
-    data = lt.make_longtail(n=300, d=60, L=20, random_state=0)
+    data = lt.data.make_longtail(n=300, d=60, L=20, random_state=0)
     single = [[int(row.indices[0])] if row.nnz else [0] for row in data.train.Y]
     model = small(epochs=2).fit(data.train.X, single)
     assert model.loss_ == "softmax"
@@ -136,7 +136,7 @@ def test_pruning_is_exact_and_final(data: Any) -> None:
 @pytest.mark.parametrize("loss", ["sigmoid", "squared_hinge", "softmax"])
 def test_training_under_missing_labels(data: Any, loss: str) -> None:
     X, Y = data.train.X, data.train.Y
-    popular = lt.Popularity().fit(X, Y).score(data.test.X, data.test.Y)
+    popular = lt.baselines.Popularity().fit(X, Y).score(data.test.X, data.test.Y)
     model = small(loss=loss, epochs=8, missing_labels=lt.JainPropensity()).fit(X, Y)
     assert model.score(data.test.X, data.test.Y) > popular
     plain = small(loss=loss, epochs=8).fit(X, Y)
@@ -168,15 +168,26 @@ def test_a_training_that_was_interrupted_goes_on(data: Any, tmp_path: Path, keep
         if epoch == 3:
             raise Interrupted
 
-    model = small(epochs=5, keep=keep, checkpoint=path)
+    model = small(epochs=5, keep=keep)
     with pytest.raises(Interrupted):
-        model.fit(X, Y, after_epoch=interrupt)
-    model.fit(X, Y)
+        model.fit(X, Y, checkpoint=path, after_epoch=interrupt)
+    model.fit(X, Y, checkpoint=path)
     np.testing.assert_array_equal(model.output_weights_, expected.output_weights_)
     np.testing.assert_array_equal(model.input_weights_, expected.input_weights_)
     assert len(model.history_) == len(expected.history_)
-    with pytest.raises(lt.ModelFormatError, match="other data or parameters"):
-        small(epochs=5, keep=keep, checkpoint=path, hidden=16).fit(X, Y)
+    with pytest.raises(lt.exceptions.ModelFormatError, match="other data or parameters"):
+        small(epochs=5, keep=keep, hidden=16).fit(X, Y, checkpoint=path)
+
+
+def test_the_old_place_of_the_checkpoint_warns(data: Any, tmp_path: Path) -> None:
+    X, Y = data.train.X, data.train.Y
+    old = small(epochs=2, checkpoint=str(tmp_path / "c"))
+    with pytest.warns(DeprecationWarning, match=r"fit\(…, checkpoint=…\) now") as said:
+        old.fit(X, Y)
+    assert said[0].filename == __file__ and (tmp_path / "c").is_dir()
+    with pytest.warns(DeprecationWarning, match="the old place goes in 0.2"):
+        old.fit_targets(X, Y.toarray(), checkpoint=tmp_path / "d")
+    assert (tmp_path / "d").is_dir()
 
 
 def test_fine_tuning_continues(data: Any) -> None:
@@ -205,7 +216,7 @@ def test_one_label_per_row_is_a_softmax() -> None:
 
 def test_mach_and_declare_on_networks(data: Any, tmp_path: Path) -> None:
     X, Y = data.train.X, data.train.Y
-    popular = lt.Popularity().fit(X, Y).score(data.test.X, data.test.Y)
+    popular = lt.baselines.Popularity().fit(X, Y).score(data.test.X, data.test.Y)
     for model in (
         lt.MACH(n_buckets=40, n_repetitions=4, estimator=small(epochs=8)),
         lt.DECLARE(n_components=30, recovery="cosine", estimator=small(epochs=8)),

@@ -85,10 +85,10 @@ def test_a_stopped_training_goes_on_with_the_same_bits(
             raise Stop
 
     whole = lt.Network(**NETWORK, **OUTPUTS[name]).fit(X, Y)
-    model = lt.Network(**NETWORK, **OUTPUTS[name], checkpoint=str(tmp_path / "there"))
+    model = lt.Network(**NETWORK, **OUTPUTS[name])
     with pytest.raises(Stop):
-        model.fit(X, Y, after_epoch=stop)
-    model.fit(X, Y)
+        model.fit(X, Y, checkpoint=tmp_path / "there", after_epoch=stop)
+    model.fit(X, Y, checkpoint=tmp_path / "there")
     np.testing.assert_array_equal(model.output_weights_, whole.output_weights_)
     np.testing.assert_array_equal(model.input_weights_, whole.input_weights_)
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from longtail.linear import elsewhere
+from longtail.linear.train import elsewhere
 
 TRAIN = elsewhere._train
 

@@ -21,7 +21,7 @@ import scipy.sparse as sp
 import longtail as lt
 from longtail.distributed import engine, tasks
 from longtail.distributed.tasks import Task, finish
-from longtail.linear import elsewhere
+from longtail.linear.train import elsewhere
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
@@ -154,9 +154,9 @@ def test_texts_become_the_rows_of_one_machine(running: str, tmp_path: Path) -> N
         lines = (json.dumps({"text": text, "labels": text.split()[-1:]}) for text in texts[i::3])
         files[-1].write_text("\n".join(lines))
     with engine(running):
-        lt.vectorize_files(files, tmp_path / "there", block=50)
-    lt.vectorize_files(files, tmp_path / "here")
-    there, here = (lt.load_vectorized(tmp_path / name).train for name in ("there", "here"))
+        lt.features.vectorize_files(files, tmp_path / "there", block=50)
+    lt.features.vectorize_files(files, tmp_path / "here")
+    there, here = (lt.features.load_vectorized(tmp_path / name).train for name in ("there", "here"))
     assert (there.X != here.X).nnz == 0 and (there.Y != here.Y).nnz == 0
     assert there.X.shape == here.X.shape == (20, 7)
 

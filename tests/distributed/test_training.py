@@ -21,7 +21,7 @@ import longtail as lt
 from longtail.base import Ranker
 from longtail.calibrate.cross_fit import cross_fit
 from longtail.coded import kept_repetitions
-from longtail.linear import elsewhere
+from longtail.linear.train import elsewhere
 
 LABELS = 9_000  # more than two chunks, so that a flat model has parts
 
@@ -58,7 +58,7 @@ MAKERS = {
     "OneVsAll(missing)": lambda: lt.OneVsAll(max_iter=3, missing_labels=lt.JainPropensity()),
     "XRLinear": lambda: lt.XRLinear(max_iter=3),
     "XRLinear(man)": lambda: lt.XRLinear(
-        max_iter=3, tree=lt.LabelTree(level_sizes=[5, 60]), negatives="tfn+man"
+        max_iter=3, tree=lt.tree.LabelTree(level_sizes=[5, 60]), negatives="tfn+man"
     ),
     "XRLinear(limit)": lambda: lt.XRLinear(max_iter=3, memory_limit="8GB"),
     "XRLinear(counts)": lambda: lt.XRLinear(max_iter=3, cost_weights="counts", n_jobs=2),
@@ -188,9 +188,9 @@ def _members(group: int) -> list[int]:
     return out
 
 
-@pytest.mark.parametrize("make", [lt.NearestNeighbors, lambda: lt.XRLinear(max_iter=3)])
+@pytest.mark.parametrize("make", [lt.baselines.NearestNeighbors, lambda: lt.XRLinear(max_iter=3)])
 def test_cross_fitting_gives_the_same_answers(make: Any) -> None:
-    data = lt.make_longtail(n=300, d=60, L=30, random_state=0).train
+    data = lt.data.make_longtail(n=300, d=60, L=30, random_state=0).train
     weight = np.random.default_rng(0).random(data.X.shape[0])
     options = {"sample_weight": weight} if isinstance(make(), lt.XRLinear) else {}
     here = cross_fit(make(), data.X, data.Y, k=3, folds=3, **options)
@@ -232,7 +232,7 @@ def same_mach(first: lt.MACH, second: lt.MACH) -> bool:
 def test_repetitions_of_mach_are_trained_by_workers(
     params: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    data = lt.make_longtail(n=300, d=60, L=80, random_state=0).train
+    data = lt.data.make_longtail(n=300, d=60, L=80, random_state=0).train
     whole = mach(**params).fit(data.X, data.Y)
     with monkeypatch.context() as here, parallel_config("loky", n_jobs=2):
         here.setattr(kept_repetitions.Repetition, "fit", None)  # called here, it fails
@@ -245,7 +245,7 @@ def test_repetitions_of_mach_are_trained_by_workers(
 def test_repetitions_that_are_kept_are_not_trained_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    data = lt.make_longtail(n=300, d=60, L=80, random_state=0).train
+    data = lt.data.make_longtail(n=300, d=60, L=80, random_state=0).train
     whole = mach().fit(data.X, data.Y)
     mach().fit(data.X, data.Y, repetitions=[1, 2], checkpoint=tmp_path / "c")
     trained = []

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 import longtail as lt
 from longtail import TopK
+from longtail._models import from_state
 from longtail.ensemble import combine
 from longtail.exceptions import ModelFormatError
-from longtail.models import from_state
 
 RULES = ["mean", "rank", "softmax", "sigmoid"]
 
@@ -130,15 +130,17 @@ def test_refusals() -> None:
 
 
 def problem() -> tuple[Any, Any]:
-    data = lt.make_longtail(n=200, d=50, L=30, n_test=10, random_state=1)
+    data = lt.data.make_longtail(n=200, d=50, L=30, n_test=10, random_state=1)
     return data.train.X, data.train.Y
 
 
 @pytest.mark.parametrize("rule", RULES)
 def test_members_are_fitted_copies_and_combined(rule: str, tmp_path: Any) -> None:
     X, Y = problem()
-    seeds = [lt.XRLinear(tree=lt.LabelTree(leaf=5), random_state=seed) for seed in (0, 1)]
-    model = lt.Ensemble(models=[*seeds, lt.Popularity()], rule=rule, candidates=10).fit(X, Y)
+    seeds = [lt.XRLinear(tree=lt.tree.LabelTree(leaf=5), random_state=seed) for seed in (0, 1)]
+    model = lt.Ensemble(models=[*seeds, lt.baselines.Popularity()], rule=rule, candidates=10).fit(
+        X, Y
+    )
     assert not hasattr(seeds[0], "layers_"), "the given models stay unfitted"
     assert len(model.members_) == 3
     expected = combine([m.predict_topk(X, k=10) for m in model.members_], 5, rule)
@@ -154,10 +156,12 @@ def test_members_are_fitted_copies_and_combined(rule: str, tmp_path: Any) -> Non
 
 def test_of_fitted_members() -> None:
     X, Y = problem()
-    members = [lt.OneVsAll().fit(X, Y), lt.NearestNeighbors().fit(X, Y)]
+    members = [lt.OneVsAll().fit(X, Y), lt.baselines.NearestNeighbors().fit(X, Y)]
     model = lt.Ensemble.of(members, rule="rank")
     assert model.members_ == members
-    expected = lt.Ensemble(models=[lt.OneVsAll(), lt.NearestNeighbors()], rule="rank").fit(X, Y)
+    expected = lt.Ensemble(
+        models=[lt.OneVsAll(), lt.baselines.NearestNeighbors()], rule="rank"
+    ).fit(X, Y)
     assert model.predict_topk(X) == expected.predict_topk(X)
     with pytest.raises(ValueError, match="members is empty"):
         lt.Ensemble.of([])
@@ -176,18 +180,21 @@ def test_of_fitted_members() -> None:
 def test_bad_parameters(params: dict[str, Any], message: str) -> None:
     X, Y = problem()
     with pytest.raises(ValueError, match=message):
-        lt.Ensemble(**{"models": [lt.Popularity()], **params}).fit(X, Y)
+        lt.Ensemble(**{"models": [lt.baselines.Popularity()], **params}).fit(X, Y)
 
 
 def test_damaged_states_are_refused() -> None:
     X, Y = problem()
-    state = lt.Ensemble(models=[lt.Popularity(), lt.OneVsAll()]).fit(X, Y)._get_state()
+    state = lt.Ensemble(models=[lt.baselines.Popularity(), lt.OneVsAll()]).fit(X, Y)._get_state()
     good = dict(state.parts)
     for parts, message in [
         ({}, "needs its members"),
         ({"member1": good["member0"]}, "numbered from 0"),
-        ({"member0": lt.LabelTree().fit(X, Y)._get_state()}, "other features or labels"),
-        ({"member0": lt.Popularity().fit(X, Y[:, :5])._get_state()}, "other features or labels"),
+        ({"member0": lt.tree.LabelTree().fit(X, Y)._get_state()}, "other features or labels"),
+        (
+            {"member0": lt.baselines.Popularity().fit(X, Y[:, :5])._get_state()},
+            "other features or labels",
+        ),
     ]:
         state.parts.clear()
         state.parts.update(parts)
@@ -199,7 +206,7 @@ def test_labels_come_and_go_in_every_member() -> None:
     rng = np.random.default_rng(0)
     X = rng.random((60, 8), dtype=np.float32)
     Y = (rng.random((60, 6)) < 0.3).astype(np.float32)
-    pair = lt.Ensemble(models=[lt.OneVsAll(), lt.XRLinear(tree=lt.LabelTree(level_sizes=[2]))])
+    pair = lt.Ensemble(models=[lt.OneVsAll(), lt.XRLinear(tree=lt.tree.LabelTree(level_sizes=[2]))])
     pair.fit(X, Y[:, :4])
     before = pair.members_[1].tree_.level_sizes_
     with pytest.raises(ValueError, match="negatives"):
@@ -208,5 +215,5 @@ def test_labels_come_and_go_in_every_member() -> None:
     assert pair.add_labels(X, Y[:, 4:], Y_old=Y[:, :4]).n_labels_ == 6
     assert pair.predict_topk(X, k=6).n_labels == 6
     assert pair.remove_labels([0]).n_labels_ == 5
-    mixed = lt.Ensemble(models=[lt.OneVsAll(), lt.Popularity()]).fit(X, Y)
+    mixed = lt.Ensemble(models=[lt.OneVsAll(), lt.baselines.Popularity()]).fit(X, Y)
     assert not hasattr(mixed, "add_labels")

@@ -247,7 +247,7 @@ def test_a_state_of_before_leaves_words_of_one_character_out():
     texts = ["vitamin C", "vitamin D"]
     state = lt.Tfidf(min_df=1).fit(texts)._get_state()
     del state.params["min_word_length"]
-    old = lt.models.from_state(state)
+    old = lt._models.from_state(state)
     assert old.min_word_length == 2 and old.get_feature_names_out().tolist() == ["vitamin"]
     now = lt.Tfidf(min_df=1, min_word_length=1).fit(texts)
     assert now.get_feature_names_out().tolist() == ["c", "d", "vitamin"]
@@ -278,7 +278,7 @@ def test_damaged_state_is_refused(harm, message):
     state = lt.Tfidf().fit(TEXTS)._get_state()
     harm(state)
     with pytest.raises(ModelFormatError, match=message):
-        lt.models.from_state(state)
+        lt._models.from_state(state)
 
 
 def test_terms_in_any_order_and_of_any_bytes_are_found_or_not_but_harmless():

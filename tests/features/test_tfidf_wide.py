@@ -65,7 +65,7 @@ def test_a_model_with_an_idf_for_every_column_still_loads() -> None:
     dense = np.zeros(64, np.float32)
     dense[vectorizer.columns_] = vectorizer.idf_
     state.arrays, state.meta = {"idf": dense}, {}
-    old = lt.models.from_state(state)
+    old = lt._models.from_state(state)
     assert (old.transform(TEXTS) != vectorizer.transform(TEXTS)).nnz == 0
 
 
@@ -85,5 +85,5 @@ def test_forged_columns_are_refused(columns: list[int], other: object, message: 
     state = lt.Tfidf(n_features=64).fit(TEXTS)._get_state()
     state.arrays = {"columns": np.array(columns, np.int32), "idf": np.ones(2, np.float32)}
     state.meta["other_idf"] = other
-    with pytest.raises(lt.ModelFormatError, match=message):
-        lt.models.from_state(state)
+    with pytest.raises(lt.exceptions.ModelFormatError, match=message):
+        lt._models.from_state(state)

@@ -38,7 +38,7 @@ def test_pickled_and_read_again() -> None:
     assert again == tokenizer and again.encode(TEXTS).ids.tolist() == (
         tokenizer.encode(TEXTS).ids.tolist()
     )
-    with pytest.raises(lt.ModelFormatError, match="cannot be read"):
+    with pytest.raises(lt.exceptions.ModelFormatError, match="cannot be read"):
         Tokenizer("{}")
 
 
@@ -65,7 +65,7 @@ def test_a_tokenizer_that_makes_the_library_panic(capfd: pytest.CaptureFixture[s
         "special_tokens": {},
     }
     tokenizer = Tokenizer(json.dumps(document))
-    with pytest.raises(lt.ModelFormatError, match="does not work"):
+    with pytest.raises(lt.exceptions.ModelFormatError, match="does not work"):
         tokenizer.encode(["red fox"])
     capfd.readouterr()  # what the library says of it
 
@@ -73,5 +73,5 @@ def test_a_tokenizer_that_makes_the_library_panic(capfd: pytest.CaptureFixture[s
 def test_a_tokenizer_without_its_unknown_word() -> None:
     document = json.loads(Tokenizer.trained(TEXTS, least=1).json)
     document["model"]["vocab"].pop("[UNK]")
-    with pytest.raises(lt.ModelFormatError, match="UNK"):
+    with pytest.raises(lt.exceptions.ModelFormatError, match="UNK"):
         Tokenizer(json.dumps(document)).encode(["unheard"])

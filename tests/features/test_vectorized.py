@@ -37,7 +37,7 @@ def files(tmp_path: Path) -> list[Path]:
 def check(folder: Path, whole: Path, params: dict[str, Any] | None = None) -> None:
     expected = lt.load_dataset(whole)
     X = lt.Tfidf(**params or {}).fit_transform(expected.train.texts)
-    data = lt.load_vectorized(folder)
+    data = lt.features.load_vectorized(folder)
     assert data.label_names == expected.label_names
     for one, other in ((data.train.X, X), (data.train.Y, expected.train.Y)):
         assert one.shape == other.shape
@@ -48,7 +48,9 @@ def check(folder: Path, whole: Path, params: dict[str, Any] | None = None) -> No
 @pytest.mark.parametrize("block", [1, 500, 1 << 26])
 def test_the_rows_of_reading_everything(files: list[Path], tmp_path: Path, block: int) -> None:
     folder = tmp_path / "rows"
-    vectorizer = lt.vectorize_files(files, folder, lt.Tfidf(ngram_range=(1, 2)), block=block)
+    vectorizer = lt.features.vectorize_files(
+        files, folder, lt.Tfidf(ngram_range=(1, 2)), block=block
+    )
     check(folder, tmp_path / "all.jsonl", {"ngram_range": (1, 2)})
     assert sorted(p.name for p in folder.iterdir()) == [
         "X",
@@ -59,12 +61,12 @@ def test_the_rows_of_reading_everything(files: list[Path], tmp_path: Path, block
     ]
     again = lt.load(folder / "vectorizer").transform(["rare tail"])
     assert (again != vectorizer.transform(["rare tail"])).nnz == 0
-    assert is_mapped(lt.load_vectorized(folder).train.X.data)
+    assert is_mapped(lt.features.load_vectorized(folder).train.X.data)
 
 
 def test_by_the_workers_of_joblib(files: list[Path], tmp_path: Path) -> None:
     with lt.distributed.engine("loky", n_jobs=2):
-        lt.vectorize_files(files, tmp_path / "rows")
+        lt.features.vectorize_files(files, tmp_path / "rows")
     check(tmp_path / "rows", tmp_path / "all.jsonl")
 
 
@@ -85,54 +87,54 @@ def test_a_call_that_was_cut_short_goes_on(
     monkeypatch.setattr(module, "_count", counting)
     monkeypatch.setattr(module, "_write", failing)
     with pytest.raises(OSError, match="No space"):
-        lt.vectorize_files(files, folder)
+        lt.features.vectorize_files(files, folder)
     with pytest.raises(DataFormatError, match="cut short"):
-        lt.load_vectorized(folder)
+        lt.features.load_vectorized(folder)
     monkeypatch.setattr(module, "_write", write)
-    lt.vectorize_files(files, folder)
+    lt.features.vectorize_files(files, folder)
     assert counted == [0, 1, 2]  # no second time
     check(folder, tmp_path / "all.jsonl")
 
 
 def test_what_is_there_stays(files: list[Path], tmp_path: Path) -> None:
     folder = tmp_path / "rows"
-    lt.vectorize_files(files, folder)
+    lt.features.vectorize_files(files, folder)
     with pytest.raises(FileExistsError, match="overwrite"):
-        lt.vectorize_files(files, folder)
-    lt.vectorize_files(files[:1], folder, lt.Tfidf(min_df=1), overwrite=True)
-    assert lt.load_vectorized(folder).train.X.shape[0] == 120
+        lt.features.vectorize_files(files, folder)
+    lt.features.vectorize_files(files[:1], folder, lt.Tfidf(min_df=1), overwrite=True)
+    assert lt.features.load_vectorized(folder).train.X.shape[0] == 120
     other = tmp_path / "other"
     other.mkdir()
     (other / "precious").write_text("")
     with pytest.raises(FileExistsError, match="not empty"):
-        lt.vectorize_files(files, other, overwrite=True)
+        lt.features.vectorize_files(files, other, overwrite=True)
     assert (other / "precious").exists()
 
 
 def test_refusals(files: list[Path], tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="list of paths"):
-        lt.vectorize_files(str(files[0]), tmp_path / "rows")
+        lt.features.vectorize_files(str(files[0]), tmp_path / "rows")
     with pytest.raises(ValueError, match="no files"):
-        lt.vectorize_files([], tmp_path / "rows")
+        lt.features.vectorize_files([], tmp_path / "rows")
     with pytest.raises(FileNotFoundError):
-        lt.vectorize_files([tmp_path / "none.jsonl"], tmp_path / "rows")
+        lt.features.vectorize_files([tmp_path / "none.jsonl"], tmp_path / "rows")
     assert not (tmp_path / "rows").exists()
     with pytest.raises(DataFormatError, match="text_column"):
-        lt.vectorize_files(files, tmp_path / "rows", text_column="title")
+        lt.features.vectorize_files(files, tmp_path / "rows", text_column="title")
     with pytest.raises(DataFormatError, match="not rows"):
-        lt.load_vectorized(tmp_path)
+        lt.features.load_vectorized(tmp_path)
     plain = tmp_path / "plain.txt"
     plain.write_text("just a line\n")
     with pytest.raises(DataFormatError, match="fastText"):
-        lt.vectorize_files([plain], tmp_path / "lines")
+        lt.features.vectorize_files([plain], tmp_path / "lines")
 
 
 def test_a_model_under_a_memory_limit_is_the_model_of_the_texts(
     files: list[Path], tmp_path: Path
 ) -> None:
     texts = lt.load_dataset(tmp_path / "all.jsonl")
-    vectorizer = lt.vectorize_files(files, tmp_path / "rows")
-    data = lt.load_vectorized(tmp_path / "rows")
+    vectorizer = lt.features.vectorize_files(files, tmp_path / "rows")
+    data = lt.features.load_vectorized(tmp_path / "rows")
     params: dict[str, Any] = {"model": lt.OneVsAll(), "calibrate": True}
     names = texts.label_names
     here = lt.Tagger(vectorizer=lt.Tfidf(), **params)
@@ -152,9 +154,9 @@ def test_a_model_under_a_memory_limit_is_the_model_of_the_texts(
 
 
 def test_taken_rows_of_mapped_ones_are_mapped(tmp_path: Path) -> None:
-    X = lt.make_longtail(n=300, d=40, L=5, random_state=0).train.X
-    lt.save_matrix(tmp_path / "X", X)
-    mapped = lt.load_matrix(tmp_path / "X")
+    X = lt.data.make_longtail(n=300, d=40, L=5, random_state=0).train.X
+    lt.features.save_matrix(tmp_path / "X", X)
+    mapped = lt.features.load_matrix(tmp_path / "X")
     mask = np.arange(X.shape[0]) % 3 == 1
     for rows in (mask, np.array([5, 2, 2, 299]), np.zeros(0, np.int64)):
         taken = take_rows(mapped, rows)
@@ -164,15 +166,15 @@ def test_taken_rows_of_mapped_ones_are_mapped(tmp_path: Path) -> None:
 
 
 def test_shards_of_matrices(tmp_path: Path) -> None:
-    X = lt.make_longtail(n=90, d=40, L=5, random_state=0).train.X
+    X = lt.data.make_longtail(n=90, d=40, L=5, random_state=0).train.X
     paths = [tmp_path / str(i) for i in range(3)]
     for i, path in enumerate(paths):
-        lt.save_matrix(path, X[30 * i : 30 * i + 30])
+        lt.features.save_matrix(path, X[30 * i : 30 * i + 30])
     for mmap in (True, False):
-        joined = lt.load_matrix(paths, mmap=mmap)
+        joined = lt.features.load_matrix(paths, mmap=mmap)
         assert (joined != X).nnz == 0 and is_mapped(joined.data) == mmap
     with pytest.raises(ValueError, match="no shard"):
-        lt.load_matrix([])
-    lt.save_matrix(paths[0], X[:30, :7], overwrite=True)
+        lt.features.load_matrix([])
+    lt.features.save_matrix(paths[0], X[:30, :7], overwrite=True)
     with pytest.raises(ValueError, match="same width"):
-        lt.load_matrix(paths)
+        lt.features.load_matrix(paths)

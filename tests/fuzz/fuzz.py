@@ -12,8 +12,10 @@ should see). What it finds goes into ``corpus``, which is tried first and in eve
 from __future__ import annotations
 
 import argparse
+import os
 import platform
 import sys
+import tempfile
 import warnings
 from collections.abc import Callable
 
@@ -77,4 +79,6 @@ def _http(n: int) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with tempfile.TemporaryDirectory(prefix="longtail-fuzz-") as folder:
+        os.chdir(folder)  # an odd argument may be the name of a folder to write to
+        sys.exit(main())

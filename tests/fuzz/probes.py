@@ -26,7 +26,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from mutation import JUNK, copied, mutate, mutate_files
 from saved_models import BLOCKS, ETA, LABELS, MODELS, NAMES, TEXTS, X, Y, exercise
 from text_models import import_text_packages
 from watched import Outcome, run
@@ -34,6 +33,7 @@ from watched import Outcome, run
 import longtail as lt
 from longtail import metrics, persist
 from longtail._blocks import BlockRows
+from mutation import JUNK, copied, mutate, mutate_files
 
 sys.path.append(str(Path(__file__).parents[1] / "data"))
 
@@ -93,7 +93,7 @@ def damaged_model(case: tuple[str, int]) -> None:
             load_and_use(lambda: lt.load(folder, mmap=rng.random() < 0.5))
     else:
         state = mutate(_state(kind), rng)
-        load_and_use(lambda: lt.models.from_state(state))
+        load_and_use(lambda: lt._models.from_state(state))
 
 
 def changed_model(entry: dict[str, Any]) -> None:
@@ -104,13 +104,13 @@ def changed_model(entry: dict[str, Any]) -> None:
         node = node.parts[name]
     assert set(entry["params"]) <= set(node.params), "the entry names parameters that are no more"
     node.params.update(entry["params"])
-    load_and_use(lambda: lt.models.from_state(state))
+    load_and_use(lambda: lt._models.from_state(state))
 
 
 def load_and_use(load: Callable[[], Any]) -> None:
     try:
         model = load()
-    except (lt.ModelFormatError, MemoryError):
+    except (lt.exceptions.ModelFormatError, MemoryError):
         return
     except Exception as error:  # a loader may refuse in one way only
         raise AssertionError(f"loading raised {type(error).__name__}: {error}") from error
@@ -147,9 +147,9 @@ ODD: list[Any] = [
     range(5),
     iter([1, 2]),
     lambda *a: None,
-    lt.Popularity,
+    lt.baselines.Popularity,
     lt.OneVsAll(),
-    lt.LabelTree(leaf=3),
+    lt.tree.LabelTree(leaf=3),
     lt.JainPropensity(),
     10**9,
     -(10**9),
@@ -183,12 +183,20 @@ def _callables() -> dict[str, Callable[..., Any]]:
         value = getattr(lt, name)
         if callable(value) and name not in LEFT_OUT:
             found[name] = value
-    for module in (metrics, lt.losses, lt.decide, lt.codes, lt.calibrate, lt.tree, lt.propensity):
+    for module in (
+        metrics,
+        lt.losses,
+        lt.decide,
+        lt.label_codes,
+        lt.calibrate,
+        lt.tree,
+        lt.propensity,
+    ):
         names = [name for name in module.__all__ if callable(getattr(module, name))]
         found |= {f"{module.__name__}.{name}": getattr(module, name) for name in names}
     for kind in sorted(MODELS):
         if not kind.startswith("v"):
-            model = lt.models.from_state(_state(kind))
+            model = lt._models.from_state(_state(kind))
             for name in dir(type(model)):
                 if name.startswith("_") or name in ("save", "get_params", "merge"):
                     continue
@@ -368,7 +376,7 @@ WORK: dict[str, Callable[[], Any]] = {
     "fit one-vs-all": lambda: lt.OneVsAll(n_jobs=1000).fit(X, Y).predict_topk(X, k=3),
     "vectorize": lambda: lt.Tfidf(min_df=1, n_jobs=8).fit_transform(TEXTS * 2000),
     "vectorize wide": lambda: lt.Tfidf(n_features=2**31 - 1).fit_transform(TEXTS),
-    "neighbours": lambda: lt.NearestNeighbors(n_jobs=8).fit(X, Y).predict_topk(X, k=3),
+    "neighbours": lambda: lt.baselines.NearestNeighbors(n_jobs=8).fit(X, Y).predict_topk(X, k=3),
     "code": lambda: lt.MACH(n_buckets=5, estimator="linear").fit(X, Y).predict_topk(X, k=3),
     "decide": lambda: lt.FrankWolfe("macro_f1", k=3, n_jobs=8).fit(ETA, Y).select(ETA),
     "load": lambda: [exercise(lt.load(_folder() / kind)) for kind in ("tagger", "mach")],

@@ -34,16 +34,16 @@ LABELS = [[t.split()[0], *([t.split()[1]] if i % 2 else [])] for i, t in enumera
 
 
 def _data() -> tuple[Any, sp.csr_matrix]:
-    data = lt.make_longtail(n=60, d=20, L=12, random_state=0)
+    data = lt.data.make_longtail(n=60, d=20, L=12, random_state=0)
     return data.train.X, data.train.Y
 
 
 X, Y = _data()
-BLOCKS = lt.beside(X, np.random.default_rng(1).standard_normal((60, 4)))
+BLOCKS = lt.features.beside(X, np.random.default_rng(1).standard_normal((60, 4)))
 NAMES = [f"l{i}" for i in range(12)]
 P = np.linspace(0.1, 1, 12)
-TREE = lt.LabelTree(leaf=3, branching=2)
-NEAREST = lt.NearestNeighbors(n_neighbors=3)
+TREE = lt.tree.LabelTree(leaf=3, branching=2)
+NEAREST = lt.baselines.NearestNeighbors(n_neighbors=3)
 ETA = lt.TopK.from_scores(np.random.default_rng(0).random((60, 12), np.float32), 6)
 
 
@@ -70,7 +70,7 @@ MODELS: dict[str, Callable[[Path], None]] = {
     "tagger": lambda path: _tagger(model="xr-linear").save(path),
     "tagger-hashed": lambda path: _hashed().save(path),
     "tagger-given": lambda path: _given().save(path),
-    "tagger-rule": lambda path: _tagger(model="popularity", rule=lt.TopKRule(2)).save(path),
+    "tagger-rule": lambda path: _tagger(model="popularity", rule=lt.decide.TopKRule(2)).save(path),
     "tagger-report": lambda path: _with_report().save(path),
     "plain-texts": lambda path: PlainTexts().fit(TEXTS).save(path),
     "tfidf": lambda path: lt.Tfidf(ngram_range=(1, 2)).fit(TEXTS).save(path),
@@ -78,28 +78,38 @@ MODELS: dict[str, Callable[[Path], None]] = {
     "xr-linear": lambda path: lt.XRLinear(tree=TREE).fit(X, Y).calibrate(X, Y).save(path),
     "one-vs-all": lambda path: lt.OneVsAll(missing_labels=lt.JainPropensity()).fit(X, Y).save(path),
     "one-vs-all-blocks": lambda path: lt.OneVsAll().fit(BLOCKS, Y).save(path),
-    "xr-linear-blocks": lambda path: lt.compact(lt.XRLinear(tree=TREE).fit(BLOCKS, Y)).save(path),
+    "xr-linear-blocks": lambda path: lt.linear.compact(lt.XRLinear(tree=TREE).fit(BLOCKS, Y)).save(
+        path
+    ),
     "ensemble": lambda path: lt.Ensemble(models=[lt.XRLinear(), NEAREST]).fit(X, Y).save(path),
     "nearest-neighbors": lambda path: NEAREST.fit(X, Y).save(path),
     "nearest-neighbors-dense": lambda path: NEAREST.fit(X.toarray(), Y).save(path),
-    "popularity": lambda path: lt.Popularity().fit(X, Y).name_labels(NAMES).save(path),
+    "popularity": lambda path: lt.baselines.Popularity().fit(X, Y).name_labels(NAMES).save(path),
     "mach": lambda path: lt.MACH(n_buckets=5, estimator="linear").fit(X, Y).save(path),
     "declare": lambda path: lt.DECLARE(n_components=4, estimator="linear").fit(X, Y).save(path),
     "hash-code": lambda path: codes.HashCode(n_buckets=5, n_repetitions=3).fit(Y).save(path),
     "svd-code": lambda path: codes.SVDCode(n_components=4).fit(Y).save(path),
     "neighbor-code": lambda path: codes.NeighborCode(n_components=4).fit(Y).save(path),
     "ridge": lambda path: coded.Ridge().fit(X, Y.toarray()).save(path),
-    "label-tree": lambda path: lt.LabelTree(leaf=3).fit(X, Y).save(path),
+    "label-tree": lambda path: lt.tree.LabelTree(leaf=3).fit(X, Y).save(path),
     "jain-propensity": lambda path: lt.JainPropensity().fit(Y).save(path),
-    "richards-propensity": lambda path: lt.RichardsPropensity().fit(Y, P).save(path),
-    "direct-propensity": lambda path: lt.DirectPropensity().fit(Y, Y).save(path),
-    "joint-propensity": lambda path: lt.JointPropensity(max_iter=2).fit(X, Y).save(path),
-    "fixed-propensity": lambda path: FixedPropensity().fit(P).save(path),
-    "top-k-rule": lambda path: lt.TopKRule(3).save(path),
-    "weighted-top-k": lambda path: _asked(lt.WeightedTopK("psp", k=3, propensity=P)).save(path),
-    "threshold-rule": lambda path: lt.Threshold("macro_f1").fit(ETA, Y).save(path),
+    "richards-propensity": lambda path: (
+        lt.propensity.RichardsPropensity().fit(Y, propensity=P).save(path)
+    ),
+    "direct-propensity": lambda path: (
+        lt.propensity.DirectPropensity().fit(Y, Y_queried=Y).save(path)
+    ),
+    "joint-propensity": lambda path: (
+        lt.propensity.JointPropensity(max_iter=2).fit(Y, X=X).save(path)
+    ),
+    "fixed-propensity": lambda path: FixedPropensity().fit(propensity=P).save(path),
+    "top-k-rule": lambda path: lt.decide.TopKRule(3).save(path),
+    "weighted-top-k": lambda path: _asked(lt.decide.WeightedTopK("psp", k=3, propensity=P)).save(
+        path
+    ),
+    "threshold-rule": lambda path: lt.decide.Threshold("macro_f1").fit(ETA, Y).save(path),
     "frank-wolfe": lambda path: lt.FrankWolfe("macro_f1", k=3).fit(ETA, Y).save(path),
-    "online-rule": lambda path: _asked(lt.OnlineRule("macro_f1", k=3)).save(path),
+    "online-rule": lambda path: _asked(lt.decide.OnlineRule("macro_f1", k=3)).save(path),
     "block-coordinate-ascent": lambda path: lt.BlockCoordinateAscent("macro_f1", k=3).save(path),
 }
 MODELS |= text_models(TEXTS, LABELS)
@@ -149,7 +159,7 @@ def _questions(model: Any) -> Iterator[Callable[[], Any]]:
         yield lambda: model.get_feature_names_out()
     if hasattr(model, "select"):
         yield lambda: model.select(ETA)
-        yield lambda: model.select(ETA, allow=[1, 2, 3])
+        yield lambda: model.select(ETA, include=[1, 2, 3])
     if hasattr(model, "encode"):
         yield lambda: model.encode(Y)
         yield lambda: model.decode(np.ones((3, np.shape(model.encode(Y))[1]), np.float32), 3)

@@ -28,14 +28,14 @@ SEED = 10**6  # of the cases here
 
 def test_every_kind_of_saved_model_is_damaged() -> None:
     found = {tag for kind in MODELS for tag in tags(probes._state(kind))}
-    missing = set(lt.models.TABLE) - found
+    missing = set(lt._models.TABLE) - found
     assert not missing, f"add a line to MODELS of saved_models.py for {missing}"
 
 
 def test_whole_models_can_be_used() -> None:
     """Each answers something besides telling what it is, so that damage has somewhere to show."""
     for kind in MODELS:
-        assert exercise(lt.models.from_state(probes._state(kind))) > 2 or kind in SILENT, kind
+        assert exercise(lt._models.from_state(probes._state(kind))) > 2 or kind in SILENT, kind
 
 
 def test_in_small() -> None:

@@ -28,7 +28,7 @@ def make_rows(
 
 
 def transform(name: str, z: np.ndarray) -> np.ndarray:
-    """A post-processor on raw scores, as ``longtail.linear.post_processing`` defines it."""
+    """A post-processor on raw scores, as ``longtail.linear.search.post_processing`` defines it."""
     if name == "noop":
         return z
     if name.endswith("sigmoid"):

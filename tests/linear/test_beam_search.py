@@ -11,7 +11,7 @@ from linear_cases import all_scores, assert_ranks, make_rows, transform
 from numpy.testing import assert_allclose
 
 import longtail as lt
-from longtail.linear.post_processing import post_processors
+from longtail.linear.search.post_processing import post_processors
 
 POST = ["noop", "l1-hinge", "l3-hinge", "l16-hinge", "sigmoid"]
 POST += ["log-l1-hinge", "log-l3-hinge", "log-sigmoid"]
@@ -20,7 +20,7 @@ POST += ["log-l1-hinge", "log-l3-hinge", "log-sigmoid"]
 @pytest.fixture(scope="module")
 def model() -> lt.XRLinear:
     X, Y = make_rows(n=200, n_labels=60)
-    return lt.XRLinear(tree=lt.LabelTree(level_sizes=[3, 8]), threshold=0.05).fit(X, Y)
+    return lt.XRLinear(tree=lt.tree.LabelTree(level_sizes=[3, 8]), threshold=0.05).fit(X, Y)
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +31,7 @@ def X() -> sp.csr_matrix:
 def test_transform_values() -> None:
     """Card values of the cubic hinge: one level, weights set so that z is the feature itself."""
     identity = lt.XRLinear(
-        tree=lt.LabelTree(leaf=10), bias=0.0, normalize=False, post_processor="l3-hinge"
+        tree=lt.tree.LabelTree(leaf=10), bias=0.0, normalize=False, post_processor="l3-hinge"
     ).fit([[1.0], [-1.0]], [[0], []])
     weight = float(identity.layers_[0].to_csr(1)[0, 0])
     z = np.array([[1.0], [0.5], [0.0], [-1.0]])
@@ -80,7 +80,7 @@ def test_answers_do_not_depend_on_k(X: Any) -> None:
     """Confident labels saturate at 1 and tie; products that vanish tie at 0."""
     Y = make_rows(n=200, n_labels=60)[1]
     for C in (1.0, 1000.0):
-        model = lt.XRLinear(tree=lt.LabelTree(level_sizes=[8]), C=C, tolerance=0.01).fit(X, Y)
+        model = lt.XRLinear(tree=lt.tree.LabelTree(level_sizes=[8]), C=C, tolerance=0.01).fit(X, Y)
         for post in POST:
             model.set_params(post_processor=post)
             whole = model.predict_topk(X, k=60, beam=None)
@@ -93,7 +93,9 @@ def test_answers_do_not_depend_on_k(X: Any) -> None:
 def test_scores_far_below_zero(X: Any) -> None:
     """Without unit rows, z of -1e6 and hinge powers that overflow: no NaN, no label lost."""
     Y = make_rows(n=200, n_labels=60)[1]
-    model = lt.XRLinear(tree=lt.LabelTree(level_sizes=[8]), normalize=False, beam=None).fit(X, Y)
+    model = lt.XRLinear(tree=lt.tree.LabelTree(level_sizes=[8]), normalize=False, beam=None).fit(
+        X, Y
+    )
     for factor in (1e3, 1e6, 1e30, 3e38):
         for post in [*POST, "log-l16-hinge"]:
             model.set_params(post_processor=post)

@@ -16,10 +16,10 @@ from linear_cases import make_rows
 import longtail as lt
 from longtail._blocks import BlockRows
 from longtail._native import core
-from longtail.linear.memory import plan_memory
+from longtail.linear.train.memory import plan_memory
 
 TIGHT = {"tolerance": 1e-4, "threshold": 0.0, "max_iter": 5000}
-TREE = lt.LabelTree(leaf=6, branching=4)
+TREE = lt.tree.LabelTree(leaf=6, branching=4)
 MODELS: dict[str, Callable[..., Any]] = {
     "one-vs-all": lt.OneVsAll,
     "xr-linear": lambda **params: lt.XRLinear(**{"tree": TREE, **params}),
@@ -30,7 +30,7 @@ def problem(width: int = 24, n: int = 160, n_labels: int = 24) -> tuple[BlockRow
     X, Y = make_rows(n=n, n_labels=n_labels)
     rng = np.random.default_rng(3)
     vectors = Y @ rng.standard_normal((n_labels, width)) + rng.standard_normal((n, width))
-    return lt.beside(X, vectors), Y
+    return lt.features.beside(X, vectors), Y
 
 
 def weights(model: Any) -> np.ndarray:
@@ -100,7 +100,7 @@ def test_search_answers_as_for_entries(make: Any, precision: str, normalize: boo
     rows, Y = problem(n_labels=80, n=300)
     rows = rows[np.arange(300)]
     rows.dense *= 3
-    model = lt.compact(make(normalize=normalize).fit(rows, Y), precision=precision)
+    model = lt.linear.compact(make(normalize=normalize).fit(rows, Y), precision=precision)
     for k in (1, 5, 80, 100):
         same_answers(model, rows, k)
     for one in (rows[7], rows[7:8], rows[[7]]):  # a single row, and a slice of the batch
@@ -120,7 +120,7 @@ def test_search_of_many_labels_leaves_out_only_those_that_cannot_be_answers() ->
     coefficients = sp.hstack([sparse, sp.csr_matrix(dense.astype(np.float32))], format="csr")
     coefficients.sort_indices()
     bias = rng.standard_normal(n_labels).astype(np.float32)
-    layer = lt.linear.layer.Layer.from_csr(coefficients, bias, np.array([0, n_labels]))
+    layer = lt.linear.search.layer.Layer.from_csr(coefficients, bias, np.array([0, n_labels]))
     model = lt.OneVsAll(normalize=False).fit(np.eye(90, dtype=np.float32), [[i] for i in range(90)])
     model.n_labels_ = n_labels
     model._set_layers([layer], np.arange(n_labels, dtype=np.int32))
@@ -252,9 +252,13 @@ def test_members_of_an_ensemble_and_other_models_take_them() -> None:
     alone = lt.OneVsAll().fit(rows, Y)
     np.testing.assert_array_equal(weights(both.members_[0]), weights(alone))
     assert both.predict_topk(rows).indices.shape == (160, 5)
-    mixed = lt.Ensemble(models=[lt.OneVsAll(), lt.NearestNeighbors()]).fit(rows, Y)
+    mixed = lt.Ensemble(models=[lt.OneVsAll(), lt.baselines.NearestNeighbors()]).fit(rows, Y)
     assert mixed.predict_topk(rows).indices.shape == (160, 5)
-    for model in (lt.NearestNeighbors(), lt.Popularity(), lt.MACH(n_buckets=8, n_repetitions=2)):
+    for model in (
+        lt.baselines.NearestNeighbors(),
+        lt.baselines.Popularity(),
+        lt.MACH(n_buckets=8, n_repetitions=2),
+    ):
         by_block, by_entry = (
             copy.copy(model).fit(X, Y).predict_topk(X) for X in (rows, rows.tocsr())
         )
@@ -277,21 +281,21 @@ def test_rows_are_taken_like_those_of_a_matrix() -> None:
 
 def test_beside_weighs_and_refuses() -> None:
     X, vectors = sp.csr_matrix([[3.0, 4.0], [0.0, 0.0]]), np.array([[0.0, 2.0], [3.0, 4.0]])
-    rows = lt.beside(X, vectors, weight=0.5)
+    rows = lt.features.beside(X, vectors, weight=0.5)
     np.testing.assert_allclose(rows.toarray(), [[0.6, 0.8, 0, 0.5], [0, 0, 0.3, 0.4]], atol=1e-7)
     assert rows.dense.dtype == np.float32 and rows.sparse.dtype == np.float32
-    none = lt.beside(X, vectors, weight=0.0)
+    none = lt.features.beside(X, vectors, weight=0.0)
     assert not none.dense.any()
     for bad in (np.nan, np.inf):
         with pytest.raises(ValueError, match="vectors holds"):
-            lt.beside(X, [[0.0, bad], [1.0, 1.0]])
+            lt.features.beside(X, [[0.0, bad], [1.0, 1.0]])
     with pytest.raises(ValueError, match="same rows"):
-        lt.beside(X, vectors[:1])
+        lt.features.beside(X, vectors[:1])
     with pytest.raises(TypeError, match="vectors must be dense"):
-        lt.beside(X, sp.csr_matrix(vectors))
+        lt.features.beside(X, sp.csr_matrix(vectors))
     for weight in (-1.0, np.nan, np.inf):
         with pytest.raises(ValueError, match="weight must be"):
-            lt.beside(X, vectors, weight=weight)
+            lt.features.beside(X, vectors, weight=weight)
 
 
 @pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
@@ -341,8 +345,8 @@ def test_row_weights_soft_labels_and_pruning_by_budget() -> None:
 
 def test_mapped_sparse_block(tmp_path: Path) -> None:
     rows, Y = problem()
-    lt.save_matrix(tmp_path / "rows", rows.sparse)
-    mapped = BlockRows(lt.load_matrix(tmp_path / "rows"), rows.dense)
+    lt.features.save_matrix(tmp_path / "rows", rows.sparse)
+    mapped = BlockRows(lt.features.load_matrix(tmp_path / "rows"), rows.dense)
     np.testing.assert_array_equal(
         weights(lt.OneVsAll().fit(mapped, Y)), weights(lt.OneVsAll().fit(rows, Y))
     )

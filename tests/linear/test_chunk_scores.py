@@ -14,7 +14,7 @@ from linear_cases import make_rows
 
 import longtail as lt
 from longtail._native import core, csr_args
-from longtail.linear.layer import Layer
+from longtail.linear.search.layer import Layer
 
 NAMES = ["portable", "avx2", "avx512"]
 AVAILABLE = NAMES[: NAMES.index(core.best_isa()) + 1]
@@ -69,7 +69,7 @@ def test_every_entry_is_found_on_every_instruction_set(
 @pytest.mark.parametrize("k", [1, 7, 300])
 def test_answers_are_the_same_bits_everywhere(k: int) -> None:
     X, Y = make_rows(n=300, n_labels=300)
-    model = lt.XRLinear(tree=lt.LabelTree(level_sizes=[5, 20]), beam=6).fit(X, Y)
+    model = lt.XRLinear(tree=lt.tree.LabelTree(level_sizes=[5, 20]), beam=6).fit(X, Y)
     found: list[Any] = []
     for name in AVAILABLE:
         core.set_isa(name)

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from linear_cases import make_rows
 
 import longtail as lt
-from longtail.linear.layer import PRECISIONS, Layer
+from longtail.linear.search.layer import PRECISIONS, Layer
 
 PARAMS = {"threshold": 0.01}
 
@@ -18,7 +18,7 @@ PARAMS = {"threshold": 0.01}
 @pytest.fixture(scope="module")
 def model() -> lt.XRLinear:
     X, Y = make_rows(n=300, n_labels=60)
-    return lt.XRLinear(tree=lt.LabelTree(level_sizes=[3]), **PARAMS).fit(X, Y)
+    return lt.XRLinear(tree=lt.tree.LabelTree(level_sizes=[3]), **PARAMS).fit(X, Y)
 
 
 def test_layer_from_weights_is_the_layer(model: lt.XRLinear) -> None:
@@ -55,8 +55,8 @@ def test_rounding(model: lt.XRLinear, precision: str) -> None:
 @pytest.mark.parametrize("dense", [False, True])
 def test_search_reads_rounded_weights(model: lt.XRLinear, precision: str, dense: bool) -> None:
     X, _ = make_rows(n=300, n_labels=60)
-    small = lt.compact(model, precision=precision)
-    plain = lt.compact(small, precision="float32")  # the rounded weights as floats
+    small = lt.linear.compact(model, precision=precision)
+    plain = lt.linear.compact(small, precision="float32")  # the rounded weights as floats
     queries = X.toarray() if dense else X
     mine, its = (m.predict_topk(queries, k=60).to_csr().toarray() for m in (small, plain))
     np.testing.assert_allclose(mine, its, rtol=2e-5, atol=1e-7)
@@ -64,7 +64,7 @@ def test_search_reads_rounded_weights(model: lt.XRLinear, precision: str, dense:
 
 def test_a_target_is_kept_and_small_weights_go_first(model: lt.XRLinear) -> None:
     X, Y = make_rows(n=300, n_labels=60)
-    half = lt.compact(model, target_mb=model.nbytes / 2e6, precision="float32", X=X, Y=Y)
+    half = lt.linear.compact(model, target_mb=model.nbytes / 2e6, precision="float32", X=X, Y=Y)
     assert 0.4 * model.nbytes < half.nbytes <= model.nbytes / 2
     before, after = (m.layers_[-1].weights(30).toarray() for m in (model, half))
     cut = half.compaction_["cut"]
@@ -81,7 +81,7 @@ def test_a_target_is_kept_and_small_weights_go_first(model: lt.XRLinear) -> None
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_saved_with_what_was_done(model: lt.XRLinear, precision: str, tmp_path: Path) -> None:
     X, Y = make_rows(n=300, n_labels=60)
-    small = lt.compact(model, precision=precision, X=X, Y=Y)
+    small = lt.linear.compact(model, precision=precision, X=X, Y=Y)
     small.save(tmp_path / "m")
     loaded = lt.load(tmp_path / "m")
     assert loaded.compaction_ == small.compaction_
@@ -91,12 +91,12 @@ def test_saved_with_what_was_done(model: lt.XRLinear, precision: str, tmp_path: 
 
 def test_refusals(model: lt.XRLinear) -> None:
     with pytest.raises(ValueError, match="too few"):
-        lt.compact(model, target_mb=1e-4)
+        lt.linear.compact(model, target_mb=1e-4)
     with pytest.raises(ValueError, match="precision must be one of"):
-        lt.compact(model, precision="int4")
+        lt.linear.compact(model, precision="int4")
     with pytest.raises(TypeError, match="linear model"):
-        lt.compact(lt.Popularity())  # type: ignore[type-var]
+        lt.linear.compact(lt.baselines.Popularity())  # type: ignore[type-var]
     with pytest.raises(ValueError, match="neither"):
-        lt.compact(model, X=[[1.0]])
+        lt.linear.compact(model, X=[[1.0]])
     with pytest.raises(ValueError, match="not fitted"):
-        lt.compact(lt.XRLinear())
+        lt.linear.compact(lt.XRLinear())

@@ -22,7 +22,7 @@ def rows() -> tuple[sp.csr_matrix, sp.csr_matrix]:
 
 @pytest.fixture(scope="module")
 def tree(rows: Any) -> lt.XRLinear:
-    return lt.XRLinear(tree=lt.LabelTree(level_sizes=[3, 8])).fit(*rows)
+    return lt.XRLinear(tree=lt.tree.LabelTree(level_sizes=[3, 8])).fit(*rows)
 
 
 @pytest.fixture(scope="module")

@@ -14,13 +14,13 @@ from longtail import metrics, persist
 
 MAKERS = {
     "OneVsAll": lt.OneVsAll,
-    "XRLinear": lambda: lt.XRLinear(tree=lt.LabelTree(level_sizes=[6])),
+    "XRLinear": lambda: lt.XRLinear(tree=lt.tree.LabelTree(level_sizes=[6])),
 }
 
 
 @pytest.fixture(scope="module")
 def data() -> Any:
-    return lt.make_longtail(n=1500, d=300, L=100, n_test=400, random_state=0)
+    return lt.data.make_longtail(n=1500, d=300, L=100, n_test=400, random_state=0)
 
 
 @pytest.mark.parametrize("maker", MAKERS)

@@ -12,7 +12,10 @@ from linear_cases import make_rows
 import longtail as lt
 from longtail.linear.xr_linear import default_tree
 
-BOTH = [lt.OneVsAll, lambda **p: lt.XRLinear(**{"tree": lt.LabelTree(level_sizes=[3, 8]), **p})]
+BOTH = [
+    lt.OneVsAll,
+    lambda **p: lt.XRLinear(**{"tree": lt.tree.LabelTree(level_sizes=[3, 8]), **p}),
+]
 
 
 @pytest.mark.parametrize("make", BOTH)
@@ -85,15 +88,21 @@ def test_beam_of_a_call_is_checked() -> None:
         model.predict_topk(X, beam=0)
 
 
-def test_every_seed_can_be_used() -> None:
+def test_every_seed_can_be_used(tmp_path: Any) -> None:
     X, Y = make_rows(n_labels=40)
-    for seed in (2**64 - 1, 2**63, np.uint64(2**64 - 1)):
-        BOTH[1](random_state=seed).fit(X, Y)
+    seeds = (0, 1, 2**63, 2**64 - 1)
+    models = [BOTH[1](random_state=seed).fit(X, Y) for seed in seeds]
+    trees = {tuple(model.tree_.label_of_leaf_) for model in models}
+    assert len(trees) == len(seeds), "another seed, another tree"
+    again = BOTH[1](random_state=np.uint64(2**64 - 1)).fit(X, Y)
+    assert again.predict_topk(X) == models[-1].predict_topk(X)
+    models[-1].save(tmp_path / "m")
+    assert lt.load(tmp_path / "m").random_state == 2**64 - 1
 
 
 def test_parameters_survive_saving(tmp_path: Any) -> None:
     X, Y = make_rows(n_labels=40)
-    tree = lt.LabelTree(level_sizes=[3, 8], random_state=5, n_jobs=1)
+    tree = lt.tree.LabelTree(level_sizes=[3, 8], random_state=5, n_jobs=1)
     model = lt.XRLinear(
         tree=tree, random_state=7, beam=np.array([2, 3]), post_processor=("l2-hinge",) * 3
     ).fit(X, Y)
@@ -112,7 +121,7 @@ def test_deep_trees_are_saved_and_loaded(tmp_path: Any) -> None:
     hierarchy: Any = [79]
     for label in reversed(range(79)):
         hierarchy = [label, hierarchy]
-    model = lt.XRLinear(tree=lt.LabelTree(kind="given", hierarchy=hierarchy)).fit(X, Y)
+    model = lt.XRLinear(tree=lt.tree.LabelTree(kind="given", hierarchy=hierarchy)).fit(X, Y)
     assert len(model.layers_) > 64
     model.save(tmp_path / "m")
     assert lt.load(tmp_path / "m").predict_topk(X) == model.predict_topk(X)

@@ -19,13 +19,15 @@ from linear_cases import make_rows
 import longtail as lt
 from longtail import persist
 from longtail.features.mapped_rows import is_mapped, scratch_array
-from longtail.features.unit_rows import unit_rows
-from longtail.linear.level import LevelProblem, all_rows, train_level
-from longtail.solvers import SolverOptions
+from longtail.features.unit_length import unit_rows
+from longtail.linear.train.level import LevelProblem, all_rows, train_level
+from longtail.linear.train.solver_options import SolverOptions
 
 MAKERS = {
-    "XRLinear": lambda: lt.XRLinear(tree=lt.LabelTree(level_sizes=[3, 9])),
-    "XRLinear(man)": lambda: lt.XRLinear(tree=lt.LabelTree(level_sizes=[9]), negatives="tfn+man"),
+    "XRLinear": lambda: lt.XRLinear(tree=lt.tree.LabelTree(level_sizes=[3, 9])),
+    "XRLinear(man)": lambda: lt.XRLinear(
+        tree=lt.tree.LabelTree(level_sizes=[9]), negatives="tfn+man"
+    ),
     "OneVsAll": lt.OneVsAll,
     "OneVsAll(logistic)": lambda: lt.OneVsAll(loss="logistic"),
 }
@@ -40,8 +42,8 @@ def rows() -> tuple[sp.csr_matrix, Any]:
 @pytest.mark.parametrize("checkpoint", [False, True])
 def test_the_bits_of_training_in_memory(maker: str, checkpoint: bool, tmp_path: Path) -> None:
     X, Y = rows()
-    lt.save_matrix(tmp_path / "X", X)
-    mapped = lt.load_matrix(tmp_path / "X")
+    lt.features.save_matrix(tmp_path / "X", X)
+    mapped = lt.features.load_matrix(tmp_path / "X")
     assert is_mapped(mapped.data) and is_mapped(mapped.indices)
     expected = MAKERS[maker]().fit(X, Y)
     found = MAKERS[maker]().fit(mapped, Y, checkpoint=tmp_path / "c" if checkpoint else None)
@@ -52,13 +54,13 @@ def test_the_bits_of_training_in_memory(maker: str, checkpoint: bool, tmp_path: 
 def test_rows_of_a_large_parent_go_to_a_file(tmp_path: Path) -> None:
     """Also where they fit in memory: a batch of a byte makes every parent a large one."""
     X, Y = rows()
-    lt.save_matrix(tmp_path / "X", X)
+    lt.features.save_matrix(tmp_path / "X", X)
     Y = lt.data.Split(Y=Y).Y.tocsc()
     problem = LevelProblem(all_rows(X.shape[0]), np.array([0, Y.shape[1]]), Y)
     for solver in ("dual", "newton"):
         options = SolverOptions(solver=solver)
         expected = train_level(X, problem, options, seed=0, n_threads=2)
-        mapped = lt.load_matrix(tmp_path / "X")
+        mapped = lt.features.load_matrix(tmp_path / "X")
         found = train_level(mapped, problem, options, seed=0, n_threads=2, batch_bytes=1)
         for name, array in expected.arrays.items():
             assert np.array_equal(array, found.arrays[name]), name
@@ -66,8 +68,8 @@ def test_rows_of_a_large_parent_go_to_a_file(tmp_path: Path) -> None:
 
 def test_scaled_rows_are_mapped_as_well(tmp_path: Path) -> None:
     X, _ = rows()
-    lt.save_matrix(tmp_path / "X", X)
-    mapped = lt.load_matrix(tmp_path / "X")
+    lt.features.save_matrix(tmp_path / "X", X)
+    mapped = lt.features.load_matrix(tmp_path / "X")
     assert is_mapped(unit_rows(mapped).data) and not is_mapped(unit_rows(X).data)
     assert np.array_equal(unit_rows(mapped).data, unit_rows(X).data)
     assert list(tmp_path.iterdir()) == [tmp_path / "X"]  # what is temporary has no name
@@ -80,31 +82,37 @@ def test_saving_blocks(tmp_path: Path) -> None:
         for begin in range(0, X.shape[0], 64):
             yield X[begin : begin + 64]
 
-    lt.save_matrix(tmp_path / "X", blocks())
-    assert (lt.load_matrix(tmp_path / "X") != X).nnz == 0
+    lt.features.save_matrix(tmp_path / "X", blocks())
+    assert (lt.features.load_matrix(tmp_path / "X") != X).nnz == 0
     dense = [[0.0, 1.5], [0.0, 0.0]]
-    lt.save_matrix(tmp_path / "dense", dense)
-    assert np.array_equal(lt.load_matrix(tmp_path / "dense", mmap=False).toarray(), dense)
-    lt.save_matrix(tmp_path / "parts", [np.eye(2), np.ones((1, 2))])
-    assert lt.load_matrix(tmp_path / "parts").toarray().tolist() == [[1, 0], [0, 1], [1, 1]]
-    lt.save_matrix(tmp_path / "empty", iter([sp.csr_matrix((3, 2))]))
-    assert lt.load_matrix(tmp_path / "empty").shape == (3, 2)
+    lt.features.save_matrix(tmp_path / "dense", dense)
+    assert np.array_equal(lt.features.load_matrix(tmp_path / "dense", mmap=False).toarray(), dense)
+    lt.features.save_matrix(tmp_path / "parts", [np.eye(2), np.ones((1, 2))])
+    assert lt.features.load_matrix(tmp_path / "parts").toarray().tolist() == [
+        [1, 0],
+        [0, 1],
+        [1, 1],
+    ]
+    lt.features.save_matrix(tmp_path / "empty", iter([sp.csr_matrix((3, 2))]))
+    assert lt.features.load_matrix(tmp_path / "empty").shape == (3, 2)
 
 
 def test_what_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="same width"):
-        lt.save_matrix(tmp_path / "X", iter([sp.eye(2, format="csr"), sp.eye(3, format="csr")]))
+        lt.features.save_matrix(
+            tmp_path / "X", iter([sp.eye(2, format="csr"), sp.eye(3, format="csr")])
+        )
     with pytest.raises(ValueError, match="no block"):
-        lt.save_matrix(tmp_path / "X", iter([]))
+        lt.features.save_matrix(tmp_path / "X", iter([]))
     with pytest.raises(ValueError, match="NaN"):
-        lt.save_matrix(tmp_path / "X", iter([np.array([[np.nan]])]))
+        lt.features.save_matrix(tmp_path / "X", iter([np.array([[np.nan]])]))
     assert not (tmp_path / "X").exists()
-    lt.save_matrix(tmp_path / "X", np.eye(3))
+    lt.features.save_matrix(tmp_path / "X", np.eye(3))
     with pytest.raises(FileExistsError):
-        lt.save_matrix(tmp_path / "X", np.eye(3))
+        lt.features.save_matrix(tmp_path / "X", np.eye(3))
     lt.OneVsAll().fit([[1.0], [0.0]], [[0], [1]]).save(tmp_path / "model")
-    with pytest.raises(lt.ModelFormatError, match="not a saved matrix"):
-        lt.load_matrix(tmp_path / "model")
+    with pytest.raises(lt.exceptions.ModelFormatError, match="not a saved matrix"):
+        lt.features.load_matrix(tmp_path / "model")
 
 
 @pytest.mark.parametrize(
@@ -116,14 +124,14 @@ def test_damaged_matrices(columns: list[int], why: str, tmp_path: Path) -> None:
     indices = np.array(columns, np.int32)
     state.put_csr("rows", (np.array([0, 2, 3]), indices, np.ones(3, np.float32), 3))
     persist.save(tmp_path / "X", state)
-    with pytest.raises(lt.ModelFormatError, match=why):
-        lt.load_matrix(tmp_path / "X")
+    with pytest.raises(lt.exceptions.ModelFormatError, match=why):
+        lt.features.load_matrix(tmp_path / "X")
 
 
 def test_a_row_may_begin_below_the_end_of_the_last(tmp_path: Path) -> None:
     X = sp.csr_matrix(np.array([[0, 1, 1], [0, 0, 0], [1, 0, 0], [1, 1, 0]], np.float32))
-    lt.save_matrix(tmp_path / "X", X)
-    assert np.array_equal(lt.load_matrix(tmp_path / "X").toarray(), X.toarray())
+    lt.features.save_matrix(tmp_path / "X", X)
+    assert np.array_equal(lt.features.load_matrix(tmp_path / "X").toarray(), X.toarray())
 
 
 def test_scratch_goes_where_it_should(tmp_path: Path) -> None:
@@ -163,8 +171,8 @@ def blocks():
         values = rng.random(columns.size, np.float32)
         ends = np.arange(0, columns.size + 1, per_row)
         yield sp.csr_matrix((values, columns.ravel(), ends), shape=(n // 8, width))
-lt.save_matrix(folder + "/X", blocks())
-X = lt.load_matrix(folder + "/X")
+lt.features.save_matrix(folder + "/X", blocks())
+X = lt.features.load_matrix(folder + "/X")
 size = 8 * X.nnz
 Y = np.arange(n) % 4
 used = [int(line.split()[1]) * 1024 for line in open("/proc/self/status") if "VmData" in line][0]
@@ -197,9 +205,9 @@ def test_memory_stays_below_the_size_of_X(tmp_path: Path) -> None:
 
 def test_a_model_under_a_memory_limit_lies_in_files(monkeypatch: pytest.MonkeyPatch) -> None:
     """Parts go to temporary files as they finish, bit by bit the model trained in memory."""
-    monkeypatch.setattr("longtail.linear.layer._LARGE", 64)
+    monkeypatch.setattr("longtail.linear.search.layer._LARGE", 64)
     X, Y = make_rows(n=400, n_labels=40)
-    for maker in (lt.OneVsAll, lambda **more: lt.XRLinear(tree=lt.LabelTree(leaf=10), **more)):
+    for maker in (lt.OneVsAll, lambda **more: lt.XRLinear(tree=lt.tree.LabelTree(leaf=10), **more)):
         plain, limited = maker().fit(X, Y), maker(memory_limit="8GB").fit(X, Y)
         assert is_mapped(limited.layers_[-1].arrays["value"])
         assert not is_mapped(plain.layers_[-1].arrays["value"])

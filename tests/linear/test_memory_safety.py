@@ -13,8 +13,8 @@ from linear_cases import make_rows
 
 import longtail as lt
 from longtail._native import core, csr_args
-from longtail.linear.layer import Layer
-from longtail.linear.memory import plan_memory
+from longtail.linear.search.layer import Layer
+from longtail.linear.train.memory import plan_memory
 
 X, Y = make_rows(n=60, n_labels=40)
 PARAMS = ("loss", "dual", "tolerance", "max_iter", "bias", "threshold", "seed", "most_entries")
@@ -122,7 +122,7 @@ def test_more_weights_than_offsets_can_count_are_refused() -> None:
 
 
 def test_arrays_of_a_layer_cannot_be_written() -> None:
-    model = lt.XRLinear(tree=lt.LabelTree(level_sizes=[4])).fit(X, Y)
+    model = lt.XRLinear(tree=lt.tree.LabelTree(level_sizes=[4])).fit(X, Y)
     loaded = Layer.from_state(_state(model), "layer0")
     for layer in (*model.layers_, loaded):
         for name, array in layer.arrays.items():
@@ -142,7 +142,7 @@ import gc
 import numpy as np
 import scipy.sparse as sp
 from longtail._native import core, csr_args
-from longtail.linear.layer import Layer
+from longtail.linear.search.layer import Layer
 
 rng = np.random.default_rng(0)
 n_features, n_labels = 20_000, 1000

@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 
 import longtail as lt
 from longtail import losses
-from longtail.linear.missing_labels import CORRECTIONS
+from longtail.linear.train.missing_labels import CORRECTIONS
 
 TIGHT: dict[str, Any] = {"C": 1.0, "tolerance": 1e-4, "max_iter": 20_000, "threshold": 0.0}
 NEWTON: dict[str, Any] = {**TIGHT, "loss": "logistic", "tolerance": 1e-6, "max_iter": 500}
@@ -61,7 +61,7 @@ def test_corrections_by_target(correction: str, loss: Any, graded: bool) -> None
     np.testing.assert_allclose(model.coef_.toarray(), expected, atol=2e-3)
     assert abs(expected - lt.OneVsAll(**NEWTON).fit(X, Y).coef_).max() > 0.1
     flat = lt.XRLinear(
-        tree=lt.LabelTree(leaf=100), missing_labels=P, correction=correction, **NEWTON
+        tree=lt.tree.LabelTree(leaf=100), missing_labels=P, correction=correction, **NEWTON
     ).fit(X, Y)
     np.testing.assert_allclose(weights_by_label(flat), expected, atol=2e-3)
 
@@ -94,12 +94,12 @@ def test_complete_labels_change_nothing(make: Any, correction: str) -> None:
     assert model.fit(X, Y).predict_topk(X, k=24) == plain
 
 
-TREE = lt.LabelTree(kind="given", hierarchy=[[0, 1], [2, 3], [4, 5]])
+TREE = lt.tree.LabelTree(kind="given", hierarchy=[[0, 1], [2, 3], [4, 5]])
 
 
 def test_inner_nodes_weigh_rows_by_their_labels(monkeypatch: pytest.MonkeyPatch) -> None:
     problems: list[Any] = []
-    from longtail.linear import parts
+    from longtail.linear.train import parts
 
     train = parts.train_level
 
@@ -127,7 +127,7 @@ def test_inner_nodes_weigh_rows_by_their_labels(monkeypatch: pytest.MonkeyPatch)
 
 def test_equal_weights_per_label_are_one_weight() -> None:
     X, Y = make_rows()
-    tree = lt.LabelTree(level_sizes=[3, 8])
+    tree = lt.tree.LabelTree(level_sizes=[3, 8])
     one = lt.XRLinear(tree=tree, positive_weight=3.0, negative_weight=0.5).fit(X, Y)
     each = lt.XRLinear(
         tree=tree, positive_weight=np.full(24, 3.0), negative_weight=np.full(24, 0.5)
@@ -138,15 +138,15 @@ def test_equal_weights_per_label_are_one_weight() -> None:
 def test_a_tree_of_one_level_is_one_vs_all_under_correction() -> None:
     X, Y = make_rows()
     flat = lt.OneVsAll(missing_labels=P, **TIGHT).fit(X, Y)
-    tree = lt.XRLinear(tree=lt.LabelTree(leaf=100), missing_labels=P, **TIGHT).fit(X, Y)
+    tree = lt.XRLinear(tree=lt.tree.LabelTree(leaf=100), missing_labels=P, **TIGHT).fit(X, Y)
     np.testing.assert_allclose(weights_by_label(tree), flat.coef_.toarray(), atol=2e-3)
 
 
 def test_rare_labels_rise_in_trees() -> None:
-    data = lt.make_longtail(n=1500, d=300, L=200, n_test=500, random_state=0)
+    data = lt.data.make_longtail(n=1500, d=300, L=200, n_test=500, random_state=0)
     p = lt.JainPropensity().fit(data.train.Y)
     # Solved closely, so that where the solver stops does not decide.
-    closely = {"tree": lt.LabelTree(level_sizes=[8]), "tolerance": 1e-3, "max_iter": 2000}
+    closely = {"tree": lt.tree.LabelTree(level_sizes=[8]), "tolerance": 1e-3, "max_iter": 2000}
     found = {}
     for name, missing in [("plain", None), ("corrected", p)]:
         top = lt.XRLinear(missing_labels=missing, **closely).fit(data.train.X, data.train.Y)
@@ -164,7 +164,7 @@ def test_rare_labels_rise_in_trees() -> None:
 def test_saving(make: Any, missing: Any, tmp_path: Any) -> None:
     X, Y = make_rows()
     if isinstance(missing, str):
-        fitted = lt.propensity.FixedPropensity(source="survey").fit(P)
+        fitted = lt.propensity.FixedPropensity(source="survey").fit(propensity=P)
         own = {"inverse_": 1 / P, "propensity_": P}
         missing = fitted if missing == "fitted" else type("Own", (), {missing: own[missing]})()
     model = make(missing_labels=missing).fit(X, Y)
@@ -181,7 +181,7 @@ def test_saving(make: Any, missing: Any, tmp_path: Any) -> None:
     assert lt.load(tmp_path / "plain").missing_labels is None
 
 
-TREE_8 = lt.LabelTree(level_sizes=[8])
+TREE_8 = lt.tree.LabelTree(level_sizes=[8])
 
 
 def test_a_model_that_is_not_fitted_is_fitted_on_the_labels() -> None:
@@ -295,7 +295,7 @@ def test_weights_per_label_move_with_their_labels(tmp_path: Any) -> None:
 
 def test_probabilities_under_correction() -> None:
     """The unbiased ones average to the rate of complete labels; weights bend them."""
-    data = lt.make_longtail(n=4000, d=300, L=40, n_test=2000, random_state=1)
+    data = lt.data.make_longtail(n=4000, d=300, L=40, n_test=2000, random_state=1)
     p = np.linspace(0.3, 0.9, 40)
     Y = data.train.Y.copy()
     Y.data *= np.random.default_rng(0).random(Y.nnz) < p[Y.indices]
@@ -330,7 +330,7 @@ def test_inner_nodes_of_new_labels_weigh_rows_too() -> None:
     scores = []
     for positive in (1.0, weights):
         model = lt.XRLinear(
-            tree=lt.LabelTree(level_sizes=[3]), positive_weight=positive, beam=None, **TIGHT
+            tree=lt.tree.LabelTree(level_sizes=[3]), positive_weight=positive, beam=None, **TIGHT
         ).fit(X, Y[:, :30])
         model.add_labels(X, Y[:, 30:], Y_old=Y[:, :30], split_above=14)
         assert model.layers_[0].n_children > 3, "the case tests a split as well"
@@ -338,7 +338,7 @@ def test_inner_nodes_of_new_labels_weigh_rows_too() -> None:
         scores.append(top)
     np.testing.assert_allclose(scores[1], scores[0], atol=5e-3)
     heavy = lt.XRLinear(
-        tree=lt.LabelTree(level_sizes=[3]), positive_weight=np.full(30, 9.0), beam=None
+        tree=lt.tree.LabelTree(level_sizes=[3]), positive_weight=np.full(30, 9.0), beam=None
     )
     heavy.fit(X, Y[:, :30]).add_labels(X, Y[:, 30:], Y_old=Y[:, :30])
     np.testing.assert_array_equal(heavy.positive_weight_, [9.0] * 30 + [1.0] * 10)

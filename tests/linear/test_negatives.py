@@ -11,9 +11,9 @@ from linear_cases import make_rows
 
 import longtail as lt
 from longtail.linear import xr_linear
-from longtail.linear.level import LevelProblem
-from longtail.linear.negatives import parent_rows
-from longtail.linear.parts import TrainingLevel
+from longtail.linear.train.level import LevelProblem
+from longtail.linear.train.negatives import parent_rows
+from longtail.linear.train.parts import TrainingLevel
 
 
 class Spy:
@@ -36,7 +36,7 @@ def spy(monkeypatch: pytest.MonkeyPatch) -> Spy:
 
 
 def fitted(X: Any, Y: Any, *, extra_rows: Any = None, **params: Any) -> lt.XRLinear:
-    model = lt.XRLinear(tree=lt.LabelTree(level_sizes=[3, 8]), beam=2, **params)
+    model = lt.XRLinear(tree=lt.tree.LabelTree(level_sizes=[3, 8]), beam=2, **params)
     return model.fit(X, Y, extra_rows=extra_rows)
 
 
@@ -128,7 +128,7 @@ def test_parts_and_weights_train_the_same_model(threads: int, tmp_path: Any) -> 
     X, Y = make_rows(n_labels=40, unlabelled=10)
     expected = fitted(X, Y, negatives="man", n_jobs=1)
     model = lt.XRLinear(
-        tree=lt.LabelTree(level_sizes=[3, 8]), beam=2, negatives="man", n_jobs=threads
+        tree=lt.tree.LabelTree(level_sizes=[3, 8]), beam=2, negatives="man", n_jobs=threads
     )
     weight = np.ones(X.shape[0])
     model.fit(X, Y, checkpoint=tmp_path / "parts", sample_weight=weight)
@@ -172,7 +172,7 @@ def test_extra_rows_come_on_top(spy: Spy) -> None:
 @pytest.mark.parametrize("leaf", [5, 1000])
 def test_extra_rows_of_another_shape_are_refused(leaf: int) -> None:
     X, Y = make_rows()
-    model = lt.XRLinear(tree=lt.LabelTree(leaf=leaf))
+    model = lt.XRLinear(tree=lt.tree.LabelTree(leaf=leaf))
     for rows in (Y[:-1], Y[:, :-1], sp.csr_matrix((1, 1))):
         with pytest.raises(ValueError, match=r"extra_rows must have the shape of Y, \(120, 24\)"):
             model.fit(X, Y, extra_rows=rows)
@@ -222,7 +222,7 @@ def test_unknown_scheme() -> None:
 
 def test_relevance_of_the_exact_case(spy: Spy) -> None:
     """Labels {0, 1, 5} under the pairs (0,1), (2,3), (4,5): R = (2, 0, 1), Rhat = (2/3, ., 1/3)."""
-    tree = lt.LabelTree(kind="given", hierarchy=[[0, 1], [2, 3], [4, 5]])
+    tree = lt.tree.LabelTree(kind="given", hierarchy=[[0, 1], [2, 3], [4, 5]])
     Y = sp.csr_matrix([[1, 1, 0, 0, 0, 1], [0, 0, 1, 0, 0, 0]], dtype=np.float32)
     for weights, first in [("counts", [2.0, 1.0]), ("normalized", [2 / 3, 1 / 3])]:
         spy.problems.clear()
@@ -242,7 +242,7 @@ def test_cost_weights_multiply_the_cost_of_positives() -> None:
     """One level, every row with two labels: normalised weights are 1/2, as positive_weight=1/2."""
     X, _ = make_rows()
     Y = sp.csr_matrix(np.eye(24)[np.arange(120) % 24] + np.eye(24)[(np.arange(120) + 1) % 24])
-    tree = lt.LabelTree(leaf=1000)
+    tree = lt.tree.LabelTree(leaf=1000)
     tight: Any = {"tree": tree, "tolerance": 1e-4, "max_iter": 10_000, "threshold": 0.0}
     half = lt.XRLinear(positive_weight=0.5, **tight).fit(X, Y)
     weighted = lt.XRLinear(cost_weights="normalized", **tight).fit(X, Y)
@@ -257,7 +257,7 @@ def test_soft_labels_are_weighed_once() -> None:
     """For hinges a label value of 1/2 is a positive that costs half, with counts as without."""
     X, Y = make_rows()
     tight: Any = {"tolerance": 1e-4, "max_iter": 10_000, "threshold": 0.0}
-    tree = lt.LabelTree(leaf=1000)
+    tree = lt.tree.LabelTree(leaf=1000)
     half = lt.XRLinear(tree=tree, positive_weight=0.5, **tight).fit(X, Y).layers_[0].to_csr(30)
     for weights in (None, "counts"):
         soft = lt.XRLinear(tree=tree, cost_weights=weights, **tight).fit(X, Y * 0.5)

@@ -12,7 +12,7 @@ from linear_cases import make_rows
 
 import longtail as lt
 from longtail._native import core, csr_args
-from longtail.linear.memory import plan_memory
+from longtail.linear.train.memory import plan_memory
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="threads are pinned on Linux only")
 

@@ -16,7 +16,7 @@ TIGHT: dict[str, Any] = {"C": 1.0, "tolerance": 1e-4, "max_iter": 20_000, "thres
 
 
 def one_level(**params: Any) -> lt.XRLinear:
-    return lt.XRLinear(tree=lt.LabelTree(leaf=10_000), post_processor="noop", **params)
+    return lt.XRLinear(tree=lt.tree.LabelTree(leaf=10_000), post_processor="noop", **params)
 
 
 @pytest.mark.parametrize("loss", ["squared_hinge", "hinge"])
@@ -95,7 +95,9 @@ def test_a_model_with_weights_per_label_is_saved(tmp_path: Any) -> None:
 def test_any_number_of_threads_gives_the_same_weights(negatives: str) -> None:
     X, Y = make_rows(n=300, n_labels=60)
     models = [
-        lt.XRLinear(tree=lt.LabelTree(level_sizes=[3, 7]), negatives=negatives, n_jobs=n).fit(X, Y)
+        lt.XRLinear(tree=lt.tree.LabelTree(level_sizes=[3, 7]), negatives=negatives, n_jobs=n).fit(
+            X, Y
+        )
         for n in (1, 2, 4)
     ]
     first = models[0]

@@ -16,7 +16,10 @@ import longtail as lt
 def tree() -> lt.XRLinear:
     X, Y = make_rows(n_labels=40)
     model = lt.XRLinear(
-        tree=lt.LabelTree(level_sizes=[3, 8]), loss="logistic", post_processor="sigmoid", beam=None
+        tree=lt.tree.LabelTree(level_sizes=[3, 8]),
+        loss="logistic",
+        post_processor="sigmoid",
+        beam=None,
     )
     return model.fit(X, Y)
 
@@ -63,7 +66,7 @@ def test_one_level_is_logistic_regression() -> None:
 
     X, Y = make_rows()
     model = lt.XRLinear(
-        tree=lt.LabelTree(leaf=100),
+        tree=lt.tree.LabelTree(leaf=100),
         C=1.0,
         loss="logistic",
         post_processor="sigmoid",

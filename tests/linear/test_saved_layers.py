@@ -14,11 +14,11 @@ from linear_cases import make_rows
 
 import longtail as lt
 from longtail import persist
+from longtail._models import from_state
 from longtail.exceptions import ModelFormatError
-from longtail.models import from_state
 
 X, Y = make_rows(n=80, n_labels=40)
-MODEL = lt.XRLinear(tree=lt.LabelTree(level_sizes=[2, 6]), beam=4).fit(X, Y)
+MODEL = lt.XRLinear(tree=lt.tree.LabelTree(level_sizes=[2, 6]), beam=4).fit(X, Y)
 ARRAYS = sorted(MODEL._get_state().arrays)
 
 
@@ -118,5 +118,5 @@ def test_parts_and_facts_that_do_not_fit() -> None:
     refused(lambda s: s.params.update(post_processor="softmax"), "post_processor")
     refused(lambda s: s.params.update(post_processor=["noop"]), "levels")
     refused(lambda s: s.parts.clear(), "tree")
-    other = lt.LabelTree(level_sizes=[3, 6]).fit(X, Y)._get_state()
+    other = lt.tree.LabelTree(level_sizes=[3, 6]).fit(X, Y)._get_state()
     refused(lambda s: s.parts.update(tree=other), "the tree has levels of")

@@ -11,8 +11,8 @@ import scipy.sparse as sp
 from linear_cases import make_rows
 from scipy.optimize import minimize
 
-from longtail.linear.level import LevelProblem, all_rows, train_level
-from longtail.solvers import SolverOptions
+from longtail.linear.train.level import LevelProblem, all_rows, train_level
+from longtail.linear.train.solver_options import SolverOptions
 
 TIGHT = SolverOptions(tolerance=1e-5, max_iter=20_000, threshold=0.0)
 

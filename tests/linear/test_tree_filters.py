@@ -20,7 +20,7 @@ def X() -> sp.csr_matrix:
 @pytest.fixture(scope="module")
 def model() -> lt.XRLinear:
     X, Y = make_rows(n=200, n_labels=60)
-    return lt.XRLinear(tree=lt.LabelTree(level_sizes=[3, 8, 20])).fit(X, Y)
+    return lt.XRLinear(tree=lt.tree.LabelTree(level_sizes=[3, 8, 20])).fit(X, Y)
 
 
 @pytest.mark.parametrize("post", ["noop", "l3-hinge", "sigmoid", "log-l3-hinge"])

@@ -27,7 +27,9 @@ def many_labels(n_labels: int = 5000, n: int = 100, d: int = 12) -> tuple[Any, A
 @pytest.mark.parametrize("n_labels", [4095, 4096, 4097, 5000])
 def test_a_parent_with_more_children_than_a_chunk_holds(n_labels: int) -> None:
     X, Y = many_labels(n_labels)
-    model = lt.XRLinear(tree=lt.LabelTree(leaf=10_000), tolerance=1.0, threshold=0.01).fit(X, Y)
+    model = lt.XRLinear(tree=lt.tree.LabelTree(leaf=10_000), tolerance=1.0, threshold=0.01).fit(
+        X, Y
+    )
     children = model.layers_[0].arrays["chunk_children"]
     assert np.diff(children).max() <= 4096 and len(children) == 2 + (n_labels > 4096)
     for post in ("noop", "l3-hinge"):
@@ -40,7 +42,7 @@ def test_a_parent_with_more_children_than_a_chunk_holds(n_labels: int) -> None:
 
 def test_inner_levels_wider_than_a_chunk() -> None:
     X, Y = many_labels()
-    tree = lt.LabelTree(kind="random", level_sizes=[2, 4500])
+    tree = lt.tree.LabelTree(kind="random", level_sizes=[2, 4500])
     model = lt.XRLinear(tree=tree, tolerance=1.0, beam=None, threshold=0.01).fit(X, Y)
     assert len(model.layers_[2].arrays["parent_chunks"]) == 4501
     assert_ranks(model.predict_topk(X, k=20), all_scores(model, X, "l3-hinge"))
@@ -61,7 +63,11 @@ def test_the_directory_finds_every_feature(data: st.DataObject) -> None:
     )
     Y = np.eye(4, dtype=np.float32)[np.arange(n) % 4]
     model = lt.XRLinear(
-        tree=lt.LabelTree(leaf=10), threshold=0.0, normalize=False, post_processor="noop", n_jobs=1
+        tree=lt.tree.LabelTree(leaf=10),
+        threshold=0.0,
+        normalize=False,
+        post_processor="noop",
+        n_jobs=1,
     ).fit(X, Y)
     # Queries hold features of the model, others, single ones, and none.
     others = rng.integers(0, d, 6)

@@ -48,7 +48,7 @@ def test_gradients(loss: Any, graded: bool) -> None:
 def test_complete_labels_give_the_plain_loss_bit_for_bit(loss: Any) -> None:
     scores, Y, _ = batch()
     plain, ones = loss(scores, Y), loss(scores, Y, np.ones(6))
-    model = loss(scores, Y, lt.propensity.FixedPropensity().fit(np.ones(6)))
+    model = loss(scores, Y, lt.propensity.FixedPropensity().fit(propensity=np.ones(6)))
     for other in (ones, model):
         np.testing.assert_array_equal(plain.value, other.value)
         np.testing.assert_array_equal(plain.gradient, other.gradient)

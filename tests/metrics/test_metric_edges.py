@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -146,3 +147,17 @@ def test_metrics_are_reached_from_the_package_and_keep_their_signature():
     parameters = inspect.signature(metrics.ps_precision_at_k).parameters
     assert list(parameters) == ["Y_true", "top", "p", "k", "normalize", "compat"]
     assert all(getattr(metrics, name).__doc__ for name in metrics.__all__)
+
+
+@pytest.mark.parametrize("name", [name for name in metrics.__all__ if name.endswith("_at_k")])
+def test_five_answers_count_unless_told_otherwise(name: str) -> None:
+    rng = np.random.default_rng(0)
+    Y = (rng.random((40, 30)) < 0.15).astype(np.float32)
+    top = TopK.from_scores(rng.random((40, 30)), 8)
+    more = [rng.uniform(0.2, 1, 30)] if name.startswith("ps_") else []
+
+    def value(**k: int) -> Any:
+        found = getattr(metrics, name)(Y, top, *more, **k)
+        return found.true_positives.tolist() if name == "confusion_at_k" else found
+
+    assert value() == value(k=5) != value(k=6)

@@ -148,12 +148,12 @@ def with_torch() -> dict[str, Ranker]:
 
 def models() -> dict[str, Ranker]:
     """Every estimator that can be saved, fitted."""
-    xr_linear = lt.XRLinear(tree=lt.LabelTree(level_sizes=[2])).fit(X, Y)
+    xr_linear = lt.XRLinear(tree=lt.tree.LabelTree(level_sizes=[2])).fit(X, Y)
     shards = label_shards(xr_linear, 2, "golden")
     return {
-        "popularity": lt.Popularity().fit(X, Y),
-        "nearest-neighbors-dense": lt.NearestNeighbors(n_neighbors=3).fit(X, Y),
-        "nearest-neighbors-sparse": lt.NearestNeighbors(
+        "popularity": lt.baselines.Popularity().fit(X, Y),
+        "nearest-neighbors-dense": lt.baselines.NearestNeighbors(n_neighbors=3).fit(X, Y),
+        "nearest-neighbors-sparse": lt.baselines.NearestNeighbors(
             n_neighbors=2, weights="uniform", normalize=False
         ).fit(sp.csr_matrix(X), Y),
         "one-vs-all": lt.OneVsAll().fit(X, Y),
@@ -166,7 +166,7 @@ def models() -> dict[str, Ranker]:
         "network-float8": with_outputs("float8"),
         "network-fan-in": with_outputs(None, fan_in=2),
         **(with_torch() if HAS_TORCH else {}),
-        "ensemble": lt.Ensemble.of([xr_linear, lt.Popularity().fit(X, Y)]),
+        "ensemble": lt.Ensemble.of([xr_linear, lt.baselines.Popularity().fit(X, Y)]),
         "shard-0": shards[0],
         "shard-1": shards[1],
     }
@@ -174,7 +174,7 @@ def models() -> dict[str, Ranker]:
 
 def front() -> ShardedRanker:
     """What asks the two shards of the tree above; it answers nothing by itself."""
-    whole = lt.XRLinear(tree=lt.LabelTree(level_sizes=[2])).fit(X, Y)
+    whole = lt.XRLinear(tree=lt.tree.LabelTree(level_sizes=[2])).fit(X, Y)
     return ShardedRanker.of(whole, 2, "golden")
 
 

@@ -62,7 +62,7 @@ def test_a_front_asks_its_shards_as_it_did() -> None:
 
 def test_every_kind_of_ranker_has_a_golden_file() -> None:
     golden = {model.type_tag for model in (*make_golden.models().values(), make_golden.front())}
-    for tag, home in lt.models.TABLE.items():
+    for tag, home in lt._models.TABLE.items():
         module, _, name = home.partition(":")
         if issubclass(getattr(importlib.import_module(module), name), Ranker):
             known = tag in golden or (tag in TEXT_MODELS and not make_golden.HAS_TORCH)

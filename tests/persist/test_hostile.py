@@ -132,7 +132,7 @@ def test_any_forged_manifest_is_refused_or_harmless(data: st.DataObject, tmp_pat
     model = tmp_path / "nn"
     if not model.exists():
         X, Y = np.eye(6, 4, dtype=np.float32) + 0.1, [[i % 3] for i in range(6)]
-        lt.NearestNeighbors(n_neighbors=2).fit(X, Y).save(model)
+        lt.baselines.NearestNeighbors(n_neighbors=2).fit(X, Y).save(model)
     document = read_manifest(_keep(model))
     for _ in range(data.draw(st.integers(1, 2))):
         place = data.draw(st.sampled_from(_places(document)[1:]))
@@ -326,7 +326,7 @@ def test_unknown_and_unfit_models(tmp_path: Path) -> None:
 
 def test_a_forged_index_never_reaches_a_kernel(tmp_path: Path) -> None:
     """Well-formed files with sound checksums, but columns that would write outside of memory."""
-    model = lt.NearestNeighbors().fit(np.eye(4)[[0, 1, 2, 3]], [[0], [1], [2], [3]])
+    model = lt.baselines.NearestNeighbors().fit(np.eye(4)[[0, 1, 2, 3]], [[0], [1], [2], [3]])
     for name in ("labels_indices", "labels_indptr"):
         state = model._get_state()
         state.arrays[name] = state.arrays[name] + np.int32(1000)

@@ -314,7 +314,7 @@ def test_manifest_names_its_format_and_no_code(tmp_path: Path) -> None:
 
 def test_an_ensemble_of_twenty_trees_takes_few_descriptors(tmp_path: Path) -> None:
     """A descriptor for every array would pass the usual limit of 1,024."""
-    data = lt.make_longtail(n=60, d=20, L=12, random_state=0)
+    data = lt.data.make_longtail(n=60, d=20, L=12, random_state=0)
     trees = [lt.XRLinear(random_state=seed) for seed in range(20)]
     lt.Ensemble(models=trees).fit(data.train.X, data.train.Y).save(tmp_path / "m")
     before = len(os.listdir("/dev/fd"))

@@ -25,7 +25,7 @@ class TestDirect:
         observed[:10, 0] = observed[:20, 1] = 1
         queried = np.zeros((40, 2))
         queried[:10, 0] = queried[:8, 1] = 1
-        model = DirectPropensity().fit(observed, queried)
+        model = DirectPropensity().fit(observed, Y_queried=queried)
         np.testing.assert_allclose(model.propensity_, [0.1 / 0.25, 1.0])
 
     def test_only_queried_pairs_enter_the_true_rate(self):
@@ -33,7 +33,7 @@ class TestDirect:
         observed[:2] = 1
         truth = np.array([[1, 0], [0, 1], [0, 0], [0, 0]])
         asked = np.array([[1, 0], [1, 1], [0, 1], [0, 0]])
-        model = DirectPropensity().fit(observed, truth, queried=sp.csr_matrix(asked))
+        model = DirectPropensity().fit(observed, Y_queried=truth, queried=sp.csr_matrix(asked))
         np.testing.assert_allclose(model.propensity_, [0.2 / 0.5, 0.2 / 0.5])
 
     def test_recovers_known_propensities(self):
@@ -43,7 +43,7 @@ class TestDirect:
         queried = rng.random((20_000, 4)) < rate
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PropensityWarning)  # the last ratio may exceed 1
-            model = DirectPropensity().fit(observed, queried)
+            model = DirectPropensity().fit(observed, Y_queried=queried)
         np.testing.assert_allclose(model.propensity_, p, atol=0.04)
 
     def test_each_rule_is_applied_and_told(self):
@@ -52,7 +52,7 @@ class TestDirect:
         queried = np.zeros((10, 3))
         queried[:3, 0] = queried[:5, 2] = 1
         with pytest.warns(PropensityWarning) as told:
-            model = DirectPropensity().fit(observed, queried)
+            model = DirectPropensity().fit(observed, Y_queried=queried)
         text = str(told[0].message)
         assert "1 ratio(s) above 1" in text and "never observed" in text and "pooled" in text
         np.testing.assert_allclose(model.propensity_, [1.0, 1.0, 0.05 / 0.5])
@@ -61,13 +61,13 @@ class TestDirect:
     def test_refusals(self):
         ones = np.ones((4, 2))
         with pytest.raises(ValueError, match="no positive"):
-            DirectPropensity().fit(ones, np.zeros((4, 2)))
+            DirectPropensity().fit(ones, Y_queried=np.zeros((4, 2)))
         with pytest.raises(ValueError, match="expected 2"):
-            DirectPropensity().fit(ones, np.ones((4, 3)))
+            DirectPropensity().fit(ones, Y_queried=np.ones((4, 3)))
         with pytest.raises(ValueError, match="must be asked about"):
-            DirectPropensity().fit(ones, ones, queried=np.eye(4, 2))
+            DirectPropensity().fit(ones, Y_queried=ones, queried=np.eye(4, 2))
         with pytest.raises(ValueError, match="shape"):
-            DirectPropensity().fit(ones, ones, queried=np.ones((3, 2)))
+            DirectPropensity().fit(ones, Y_queried=ones, queried=np.ones((3, 2)))
 
 
 def nested_labels(counts):
@@ -82,14 +82,14 @@ class TestRichards:
     def test_recovers_a_curve_of_its_own_family(self, scale, nu):
         t = np.log1p(self.counts) if scale == "log" else self.counts
         known = 0.1 + 0.8 * (1 + 20 * np.exp(-8 * t / t.max())) ** (-1 / nu)
-        model = RichardsPropensity(scale=scale).fit(nested_labels(self.counts), known)
+        model = RichardsPropensity(scale=scale).fit(nested_labels(self.counts), propensity=known)
         np.testing.assert_allclose(model.propensity_, known, atol=2e-3)
         assert model.rmse_ < 2e-3
 
     @settings(max_examples=12, deadline=None)
     @given(hnp.arrays(np.float64, 15, elements=st.floats(0.0, 1.5)))
     def test_any_targets_give_a_monotone_curve_in_range(self, targets):
-        model = RichardsPropensity().fit(nested_labels(self.counts), targets)
+        model = RichardsPropensity().fit(nested_labels(self.counts), propensity=targets)
         curve = model.curve(np.arange(0, 5000, 7))
         assert (np.diff(curve) >= -1e-12).all()
         assert ((curve > 0) & (curve <= 1)).all()
@@ -100,7 +100,7 @@ class TestRichards:
     def test_no_better_fit_is_found_from_random_starts(self):
         rng = np.random.default_rng(5)
         known = np.clip(0.2 + 0.1 * np.log1p(self.counts) + rng.normal(0, 0.05, 15), 0.01, 1)
-        model = RichardsPropensity().fit(nested_labels(self.counts), known)
+        model = RichardsPropensity().fit(nested_labels(self.counts), propensity=known)
         t = np.log1p(self.counts)
 
         def rmse(v):
@@ -119,23 +119,23 @@ class TestRichards:
         observed = nested_labels(np.array([2, 4, 8, 16, 32, 40]))
         queried = (np.arange(20)[:, None] < [4, 6, 8, 0, 14, 16]).astype(float)
         with pytest.warns(PropensityWarning, match="pooled"):
-            direct = DirectPropensity().fit(observed, queried)
-        from_model = RichardsPropensity().fit(observed, direct)
-        from_vector = RichardsPropensity().fit(observed, direct.ratio_)
+            direct = DirectPropensity().fit(observed, Y_queried=queried)
+        from_model = RichardsPropensity().fit(observed, propensity=direct)
+        from_vector = RichardsPropensity().fit(observed, propensity=direct.ratio_)
         np.testing.assert_array_equal(from_model.propensity_, from_vector.propensity_)
 
     def test_refusals_and_warning(self):
         Y = nested_labels(np.array([1, 2, 3]))
         with pytest.warns(PropensityWarning, match="only 3 distinct"):
-            RichardsPropensity().fit(Y, [0.1, 0.2, 0.3])
+            RichardsPropensity().fit(Y, propensity=[0.1, 0.2, 0.3])
         with pytest.raises(ValueError, match="scale"):
-            RichardsPropensity(scale="linear").fit(Y, [0.1, 0.2, 0.3])
+            RichardsPropensity(scale="linear").fit(Y, propensity=[0.1, 0.2, 0.3])
         with pytest.raises(ValueError, match="has 3 labels"):
-            RichardsPropensity().fit(Y, [0.1, 0.2])
+            RichardsPropensity().fit(Y, propensity=[0.1, 0.2])
         with pytest.raises(ValueError, match="every entry is NaN"):
-            RichardsPropensity().fit(Y, [np.nan] * 3)
+            RichardsPropensity().fit(Y, propensity=[np.nan] * 3)
         with pytest.raises(ValueError, match="infinite or negative"):
-            RichardsPropensity().fit(Y, [0.1, -1.0, 0.2])
+            RichardsPropensity().fit(Y, propensity=[0.1, -1.0, 0.2])
 
 
 class TestJoint:
@@ -169,9 +169,9 @@ class TestJoint:
         X = rng.normal(size=(4000, 4)) * (rng.random((4000, 4)) < 0.7)
         relevant = 5 * X @ rng.normal(size=(4, 4)) > rng.logistic(size=(4000, 4))
         observed = sp.csr_matrix(relevant & (rng.random((4000, 4)) < p))
-        sparse = JointPropensity().fit(sp.csr_matrix(X), observed).propensity_
+        sparse = JointPropensity().fit(observed, X=sp.csr_matrix(X)).propensity_
         np.testing.assert_allclose(sparse, p, atol=0.06)
-        dense = JointPropensity().fit(X, observed).propensity_
+        dense = JointPropensity().fit(observed, X=X).propensity_
         np.testing.assert_allclose(dense, sparse, atol=1e-3)
 
     def test_prior_rules_where_the_data_is_silent(self):
@@ -179,7 +179,7 @@ class TestJoint:
         Y = np.zeros((50, 2))
         Y[:10, 0] = 1
         with pytest.warns(PropensityWarning, match=r"1 label\(s\) have no observed positive"):
-            model = JointPropensity(prior=0.3).fit(X, Y)
+            model = JointPropensity(prior=0.3).fit(Y, X=X)
         np.testing.assert_allclose(model.propensity_, [0.3, 0.3], atol=0.02)
         assert model.propensity_[1] == 0.3
 
@@ -187,14 +187,14 @@ class TestJoint:
         rng = np.random.default_rng(0)
         X = rng.normal(size=(200, 5))
         with pytest.warns(PropensityWarning, match="did not converge"):
-            JointPropensity(max_iter=1).fit(X, X[:, :1] > 0)
+            JointPropensity(max_iter=1).fit(X[:, :1] > 0, X=X)
 
     def test_refusals(self):
         X, Y = np.ones((4, 2)), np.ones((4, 1))
         for params in ({"prior": 0.0}, {"prior": 1.0}, {"l2": -1.0}, {"prior_strength": 0.0}):
             with pytest.raises(ValueError, match="prior"):
-                JointPropensity(**params).fit(X, Y)
+                JointPropensity(**params).fit(Y, X=X)
         with pytest.raises(ValueError, match="same rows"):
-            JointPropensity().fit(X, np.ones((3, 1)))
+            JointPropensity().fit(np.ones((3, 1)), X=X)
         with pytest.raises(ValueError, match="at least one"):
-            JointPropensity().fit(np.ones((0, 2)), np.ones((0, 1)))
+            JointPropensity().fit(np.ones((0, 1)), X=np.ones((0, 2)))

@@ -1,6 +1,8 @@
 """What holds for every propensity model."""
 
+import inspect
 import json
+import warnings
 
 import numpy as np
 import pytest
@@ -23,10 +25,12 @@ TRUE = np.ones((5, 6))
 
 FITTED = {
     "jain": lambda: JainPropensity(a=0.6, b=2.6).fit(Y),
-    "direct": lambda: DirectPropensity().fit(Y, TRUE),
-    "richards": lambda: RichardsPropensity(scale="count").fit(Y, np.linspace(0.2, 0.9, 6)),
-    "joint": lambda: JointPropensity(l2=2.0).fit(X, Y),
-    "fixed": lambda: FixedPropensity(source="test").fit(np.linspace(0.2, 1.0, 6)),
+    "direct": lambda: DirectPropensity().fit(Y, Y_queried=TRUE),
+    "richards": lambda: RichardsPropensity(scale="count").fit(
+        Y, propensity=np.linspace(0.2, 0.9, 6)
+    ),
+    "joint": lambda: JointPropensity(l2=2.0).fit(Y, X=X),
+    "fixed": lambda: FixedPropensity(source="test").fit(propensity=np.linspace(0.2, 1.0, 6)),
 }
 
 
@@ -89,7 +93,7 @@ def test_type_tags_are_distinct():
 def test_fixed_refuses_what_is_no_propensity(tmp_path):
     for bad in ([0.0, 1.0], [0.5, 1.1], [np.nan], [[0.5]], [], [-0.1], [1e-320]):
         with pytest.raises(ValueError):
-            FixedPropensity().fit(bad)
+            FixedPropensity().fit(propensity=bad)
     for bad in ([0.5], [np.inf], [np.nan], [[2.0]]):
         with pytest.raises(ValueError, match="at least 1"):
             FixedPropensity.from_inverse(bad)
@@ -108,3 +112,52 @@ def test_inverse_file_reports_the_line(tmp_path):
         FixedPropensity.read_inverse(path)
     path.write_text("2\n4\n")
     assert FixedPropensity.read_inverse(path).describe()["source"] == "inv_prop.txt"
+
+
+@pytest.mark.parametrize(
+    ("model", "old", "new"),
+    [
+        (DirectPropensity(), (Y, TRUE), {"Y": Y, "Y_queried": TRUE}),
+        (DirectPropensity(), (Y, TRUE, None), {"Y": Y, "Y_queried": TRUE}),
+        (
+            RichardsPropensity(scale="count"),
+            (Y, np.linspace(0.2, 0.9, 6)),
+            {"Y": Y, "propensity": np.linspace(0.2, 0.9, 6)},
+        ),
+        (JointPropensity(l2=2.0), (X, Y), {"Y": Y, "X": X}),
+        (FixedPropensity(), ([0.5] * 6,), {"propensity": [0.5] * 6}),
+    ],
+)
+def test_old_orders_of_arguments_warn(model, old, new) -> None:
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        before = model.fit(*old).propensity_
+    told = [w for w in said if issubclass(w.category, DeprecationWarning)]
+    assert len(told) == 1 and told[0].filename == __file__
+    assert "by name now" in str(told[0].message) and "goes in 0.2" in str(told[0].message)
+    np.testing.assert_array_equal(before, model.fit(**new).propensity_)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [DirectPropensity, FixedPropensity, JainPropensity, JointPropensity, RichardsPropensity],
+)
+def test_every_fit_takes_labels_first_and_the_rest_by_name(make) -> None:
+    _, first, *others = inspect.signature(make.fit).parameters.values()
+    assert first.name == "Y"
+    assert all(other.kind is inspect.Parameter.KEYWORD_ONLY for other in others)
+
+
+def test_a_fixed_vector_has_to_fit_the_labels() -> None:
+    assert FixedPropensity().fit(Y, propensity=[0.5] * 6).n_labels_ == 6
+    with pytest.raises(ValueError, match=r"shape \(2,\), for 6 labels"):
+        FixedPropensity().fit(Y, propensity=[0.5] * 2)
+    with pytest.raises(TypeError, match="give propensity="):
+        FixedPropensity().fit()
+
+
+def test_inverse_propensities_are_at_least_1() -> None:
+    assert FixedPropensity.from_inverse([1.0, 4.0]).propensity_.tolist() == [1.0, 0.25]
+    for wrong in ([0.99, 4.0], [np.inf, 1.0], [np.nan], [[1.0]]):
+        with pytest.raises(ValueError, match="of at least 1 per label"):
+            FixedPropensity.from_inverse(wrong)

@@ -43,7 +43,7 @@ class TestCompare:
         assert without.best["P@5"] == ("good",)
 
     def test_only_shared_metrics(self):
-        p = FixedPropensity().fit(np.full(30, 0.5))
+        p = FixedPropensity().fit(propensity=np.full(30, 0.5))
         found = compare({"a": evaluated(GOOD, propensity=p, k=(1, 3)), "b": evaluated(POOR, k=1)})
         assert "P@1" in found.metrics and not {"P@3", "PSP@1"} & set(found.metrics)
 
@@ -51,7 +51,7 @@ class TestCompare:
         other = lt.evaluate(TRUTH[::-1], GOOD, k=1, n_resamples=0)
         with pytest.raises(ValueError, match="another test set"):
             compare({"a": evaluated(GOOD), "b": other})
-        one, two = (FixedPropensity().fit(np.full(30, v)) for v in (0.5, 0.6))
+        one, two = (FixedPropensity().fit(propensity=np.full(30, v)) for v in (0.5, 0.6))
         with pytest.raises(ValueError, match="other propensities"):
             compare({"a": evaluated(GOOD, propensity=one), "b": evaluated(GOOD, propensity=two)})
         with pytest.raises(ValueError, match="no reports"):
@@ -60,7 +60,7 @@ class TestCompare:
 
 class TestPSP:
     def test_normalised_is_the_ratio_and_matches_the_metric(self):
-        p = FixedPropensity().fit(np.linspace(0.2, 1.0, 30))
+        p = FixedPropensity().fit(propensity=np.linspace(0.2, 1.0, 30))
         for row in psp_diagnostic(TRUTH, GOOD, p).rows:
             assert row.model == "FixedPropensity"
             assert row.normalised == pytest.approx(row.unnormalised / row.ideal)

@@ -18,7 +18,7 @@ def problem():
     eta = (rng.random((600, 60)) ** 5 * np.linspace(1, 0.05, 60)).astype(np.float32)
     Y = (rng.random(eta.shape) < eta).astype(np.float32)
     train = (rng.random((900, 60)) < eta.mean(axis=0)).astype(np.float32)
-    plain = lt.TopKRule(k=3).select(eta)
+    plain = lt.decide.TopKRule(k=3).select(eta)
     chosen = lt.BlockCoordinateAscent("macro_f1", k=3, random_state=0).select(eta)
     return Y, train, plain, chosen
 

@@ -22,7 +22,7 @@ def test_ends_and_front(problem) -> None:
     eta, Y = problem
     curve = lt.tradeoff(eta, k=3, Y_true=Y, random_state=0)
     by_name = {point.name: point for point in curve.points}
-    top = lt.TopKRule(k=3).select(eta)
+    top = lt.decide.TopKRule(k=3).select(eta)
     assert by_name["mixture w=1"].expected == pytest.approx(by_name["top k"].expected)
     assert by_name["top k"].measured[0] == pytest.approx(metrics.precision_at_k(Y, top, 3))
     assert by_name["top k"].measured[1] == pytest.approx(metrics.macro_f1_at_k(Y, top, 3))
@@ -59,7 +59,7 @@ def test_the_curve_bends_the_right_way(problem) -> None:
 def test_other_order_coverage_and_text(problem) -> None:
     eta, Y = problem
     curve = lt.tradeoff(eta, ("coverage", "precision"), 2, Y_true=Y, weights=[0, 1])
-    top = lt.TopKRule(k=2).select(eta)
+    top = lt.decide.TopKRule(k=2).select(eta)
     plain = next(point for point in curve.points if point.name == "top k")
     assert plain.measured[0] == pytest.approx(metrics.coverage_at_k(Y, top, 2))
     assert "coverage@2" in str(curve) and "measured" in str(curve)
@@ -100,8 +100,8 @@ def test_refusals(problem) -> None:
 
 def test_other_answers_and_dictionary(problem) -> None:
     eta, Y = problem
-    narrow = lt.TopKRule(k=2).select(eta)
-    wide = lt.TopKRule(k=6).select(eta)
+    narrow = lt.decide.TopKRule(k=2).select(eta)
+    wide = lt.decide.TopKRule(k=6).select(eta)
     curve = lt.tradeoff(
         eta, k=3, Y_true=Y, weights=[0, 1], compare=False, others={"two": narrow, "six": wide}
     )

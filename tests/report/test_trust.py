@@ -40,16 +40,18 @@ def test_few_rows():
 
 
 def test_unnormalised_psp_above_one():
-    half = FixedPropensity().fit([0.5, 0.5, 0.5])
+    half = FixedPropensity().fit(propensity=[0.5, 0.5, 0.5])
     text = codes(CLEAN, propensity=half)["psp-above-one"]
     assert "200.0% at k = 1" in text and "do not fit" in text
-    assert "psp-above-one" not in codes(CLEAN, propensity=FixedPropensity().fit([1.0, 1.0, 1.0]))
+    assert "psp-above-one" not in codes(
+        CLEAN, propensity=FixedPropensity().fit(propensity=[1.0, 1.0, 1.0])
+    )
 
 
 def test_unnormalised_psp_hardly_above_one_may_be_chance():
     scores = CLEAN.copy()
     scores[::2] = np.roll(scores[::2], 1, axis=1)  # half of the answers are right
-    p = FixedPropensity().fit([0.49] * 3)
+    p = FixedPropensity().fit(propensity=[0.49] * 3)
     text = codes(CLEAN, scores, propensity=p, n_resamples=200)["psp-above-one"]
     assert "102.0%" in text and "chance" in text
 

@@ -116,7 +116,7 @@ def test_damaged_models_leave_nothing_behind(
     (broken / "arrays.bin").write_bytes(arrays)
     shared.mkdir()
     for where in (None, str(shared)):
-        with pytest.raises(lt.ModelFormatError, match=f"{broken}.*checksum"):
+        with pytest.raises(lt.exceptions.ModelFormatError, match=f"{broken}.*checksum"):
             load_copy(str(broken), where, 2)
         with pytest.raises(FileNotFoundError):
             load_copy(str(tmp_path / "nothing"), where, 2)

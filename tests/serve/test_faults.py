@@ -131,7 +131,7 @@ def test_what_cannot_be_served_is_refused_at_the_start(
     monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)  # main sets its own
     broken = save_model(tmp_path / "broken")
     (broken / "manifest.json").write_text("{}")
-    lt.Popularity().fit([[1.0]], [[0]]).save(tmp_path / "bare")
+    lt.baselines.Popularity().fit([[1.0]], [[0]]).save(tmp_path / "bare")
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -147,8 +147,6 @@ def test_what_cannot_be_served_is_refused_at_the_start(
 
 def test_it_stops_when_told(model: Path) -> None:
     with serving(model, "--no-log") as server:
-        began = time.monotonic()
         server.process.send_signal(signal.SIGINT)
         assert server.process.wait(timeout=20) in (0, 130)
-        assert time.monotonic() - began < 15
         assert server.said() in ("", "longtail: interrupted\n")  # nothing to complain of

@@ -25,7 +25,7 @@ ASKED = [" ".join(rng.choice(WORDS, 4)) for _ in range(30)]
 
 @pytest.fixture(scope="module")
 def taggers() -> dict[str, lt.Tagger]:
-    tree = lt.LabelTree(level_sizes=[4, 12])
+    tree = lt.tree.LabelTree(level_sizes=[4, 12])
     trees = [lt.XRLinear(tree=tree, beam=3, random_state=i) for i in range(2)]
     models = {"tree": trees[0], "ensemble": lt.Ensemble(models=trees)}
     return {name: lt.Tagger(model=model).fit(TEXTS, LABELS) for name, model in models.items()}
@@ -175,7 +175,7 @@ def test_workers_take_over_a_new_model(taggers: Any, tmp_path: Path) -> None:
 
 
 def test_one_vs_all_is_cut_between_blocks() -> None:
-    data = lt.make_longtail(n=300, d=100, L=5000, n_test=50, random_state=0)
+    data = lt.data.make_longtail(n=300, d=100, L=5000, n_test=50, random_state=0)
     model = lt.OneVsAll(max_iter=2).fit(data.train.X, data.train.Y)
     shards = label_shards(model, 2)
     assert [len(shard.label_of_leaf_) for shard in shards] == [4096, 904]
@@ -195,6 +195,6 @@ def test_one_vs_all_is_cut_between_blocks() -> None:
 
 
 def test_models_that_cannot_be_cut() -> None:
-    tagger = lt.Tagger(model=lt.Popularity(), calibrate=False).fit(TEXTS, LABELS)
+    tagger = lt.Tagger(model=lt.baselines.Popularity(), calibrate=False).fit(TEXTS, LABELS)
     with pytest.raises(TypeError, match="Popularity cannot be cut"):
         shard_tagger(tagger, 2)

@@ -15,7 +15,7 @@ def tagger() -> lt.Tagger:
 
 
 def test_it_is_the_report_on_the_same_answers(tagger: lt.Tagger) -> None:
-    vocabulary = lt.Vocabulary.from_lists(LABELS)
+    vocabulary = lt.answers.Vocabulary.from_lists(LABELS)
     Y = vocabulary.encode(LABELS)
     report = tagger.evaluate(TEXTS, LABELS, n_resamples=0)
     plain = lt.evaluate(

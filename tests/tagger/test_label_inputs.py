@@ -154,7 +154,7 @@ def test_score_is_precision_and_unknown_labels_are_missed() -> None:
         assert tagger.score(TEXTS[:30], LABELS[:30], k=k) == pytest.approx(report[f"P@{k}"])
     assert tagger.score(TEXTS[:3], [["never seen"]] * 3) == 0.0
     assert tagger.score([], []) == 0.0
-    Y = lt.Vocabulary(tagger.label_names).encode(LABELS)
+    Y = lt.answers.Vocabulary(tagger.label_names).encode(LABELS)
     assert tagger.score(TEXTS, Y, label_names=tagger.label_names) == tagger.score(TEXTS, LABELS)
     with pytest.raises(ValueError, match="texts has 3 rows but labels has 2"):
         tagger.score(TEXTS[:3], LABELS[:2])

@@ -27,13 +27,13 @@ def rows() -> tuple[list[str], list[list[str]]]:
 
 
 RULES = [
-    lt.TopKRule(k=2),
-    lt.WeightedTopK("macro_recall", k=2),
-    lt.WeightedTopK("psp", k=2, propensity=np.full(8, 0.5)),
+    lt.decide.TopKRule(k=2),
+    lt.decide.WeightedTopK("macro_recall", k=2),
+    lt.decide.WeightedTopK("psp", k=2, propensity=np.full(8, 0.5)),
     lt.BlockCoordinateAscent("macro_f1", k=2, random_state=0),
     lt.FrankWolfe("macro_f1", k=2, random_state=0),
-    lt.OnlineRule("macro_f1", k=2),
-    lt.Threshold("macro_f1", k=2),
+    lt.decide.OnlineRule("macro_f1", k=2),
+    lt.decide.Threshold("macro_f1", k=2),
 ]
 
 
@@ -65,7 +65,9 @@ def test_any_rule(rule: object, rows: tuple[list[str], list[list[str]]], tmp_pat
 def test_it_is_the_rule_itself(rows: tuple[list[str], list[list[str]]]) -> None:
     texts, labels = rows
     plain = lt.Tagger(model="xr-linear").fit(texts, labels)
-    ruled = lt.Tagger(model="xr-linear", rule=lt.WeightedTopK("macro_recall", k=3, prior=[0.1] * 8))
+    ruled = lt.Tagger(
+        model="xr-linear", rule=lt.decide.WeightedTopK("macro_recall", k=3, prior=[0.1] * 8)
+    )
     ruled.fit(texts, labels)
     eta = plain.predict_topk(texts[:40], 100)
     chosen = ruled.rule_.select(eta)
@@ -76,7 +78,9 @@ def test_rules_that_name_fewer_labels_than_asked_for(
     rows: tuple[list[str], list[list[str]]],
 ) -> None:
     texts, labels = rows
-    ruled = lt.Tagger(model="one-vs-all", rule=lt.Threshold("macro_f1", k=2)).fit(texts, labels)
+    ruled = lt.Tagger(model="one-vs-all", rule=lt.decide.Threshold("macro_f1", k=2)).fit(
+        texts, labels
+    )
     top = ruled.predict_topk(texts[:50], 5)
     assert top.indices.shape == (50, 5) and (top.indices[:, 2:] == -1).all()
     metrics = ruled.evaluate(texts[:50], labels[:50], n_resamples=0).to_dict()["metrics"]
@@ -100,18 +104,18 @@ def test_refusals(rows: tuple[list[str], list[list[str]]]) -> None:
     with pytest.raises(TypeError, match="rule must have select"):
         lt.Tagger(rule="macro_f1").fit(texts, labels)
     with pytest.raises(TypeError, match="expected an estimator"):
-        lt.Tagger(rule=lt.TopKRule).fit(texts, labels)
+        lt.Tagger(rule=lt.decide.TopKRule).fit(texts, labels)
     with pytest.raises(ValueError, match="too few can be held out"):
-        lt.Tagger(rule=lt.Threshold()).fit(texts[:20], labels[:20])
+        lt.Tagger(rule=lt.decide.Threshold()).fit(texts[:20], labels[:20])
     with pytest.raises(TypeError, match="needs probabilities"):
-        lt.Tagger(rule=lt.Threshold(), calibrate=False, model="xr-linear").fit(texts, labels)
-    learned = lt.Tagger(rule=lt.Threshold(), model="one-vs-all").fit(texts, labels)
+        lt.Tagger(rule=lt.decide.Threshold(), calibrate=False, model="xr-linear").fit(texts, labels)
+    learned = lt.Tagger(rule=lt.decide.Threshold(), model="one-vs-all").fit(texts, labels)
     with pytest.raises(ValueError, match="was learned for the labels there are"):
         learned.add_labels(["new words"], [["new"]])
 
 
 def test_labels_without_a_text_are_left_out(caplog: pytest.LogCaptureFixture) -> None:
-    texts, Y = ["paper jam", "wifi router"] * 20, lt.Vocabulary(["a", "b", "c"])
+    texts, Y = ["paper jam", "wifi router"] * 20, lt.answers.Vocabulary(["a", "b", "c"])
     lists = [["a"], ["c"]] * 20
     with caplog.at_level("INFO", logger="longtail.tagger"):
         tagger = lt.Tagger(model="xr-linear").fit(

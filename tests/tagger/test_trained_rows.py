@@ -73,7 +73,7 @@ def test_fields_count_as_the_model_sees_them() -> None:
 
 
 def test_features_and_empty_rows() -> None:
-    data = lt.make_longtail(n=150, d=80, L=10, n_test=60, random_state=0)
+    data = lt.data.make_longtail(n=150, d=80, L=10, n_test=60, random_state=0)
     names = [str(i) for i in range(10)]
     X = data.train.X.tolil()
     X[0] = 0

@@ -66,7 +66,7 @@ def test_files_that_are_not_what_they_say(fitted: Any, tmp_path: Path) -> None:
     model = fitted.fine_tuned(*worded())
     model.encoder_ = model.encoder_.with_onnx(np.zeros(50, np.uint8))
     model.set_params(runtime="onnx")
-    with pytest.raises(lt.ModelFormatError, match="cannot be read"):
+    with pytest.raises(lt.exceptions.ModelFormatError, match="cannot be read"):
         model.embed(["word1"])
     model.set_params(onnx=False).save(tmp_path / "none")
     with pytest.raises(ValueError, match="without an ONNX file"):
@@ -94,7 +94,7 @@ def test_an_onnx_file_reads_no_other_file(
     place.value = "secret" if inside else str(tmp_path / "secret")
     monkeypatch.chdir(tmp_path)
     raw = np.frombuffer(document.SerializeToString(), np.uint8)
-    with pytest.raises(lt.ModelFormatError, match="asks for weights in another file"):
+    with pytest.raises(lt.exceptions.ModelFormatError, match="asks for weights in another file"):
         OnnxEncoding(fitted.encoder_.with_onnx(raw), 1)
 
 
@@ -110,7 +110,7 @@ def test_an_onnx_file_that_fails_when_it_is_used(fitted: Any) -> None:
             tensor.dims[0] = 1
             tensor.raw_data = tensor.raw_data[: 4 * tensor.dims[1]]
     raw = np.frombuffer(document.SerializeToString(), np.uint8)
-    with pytest.raises(lt.ModelFormatError, match="ONNX file of the encoder fails"):
+    with pytest.raises(lt.exceptions.ModelFormatError, match="ONNX file of the encoder fails"):
         OnnxEncoding(fitted.encoder_.with_onnx(raw), 1)(fitted.tokenize(["word1 word2"]))
 
 

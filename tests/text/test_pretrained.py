@@ -13,8 +13,8 @@ import torch
 
 import longtail as lt
 from longtail import persist
+from longtail._models import from_state
 from longtail.deep.encoders.transformer import Transformer
-from longtail.models import from_state
 from longtail.text import pretrained
 
 
@@ -97,7 +97,7 @@ def test_hostile_states_are_refused(fitted: Any, tmp_path: Path) -> None:
         (lambda s: s.meta.update(loss="anything"), "no loss"),
         (lambda s: s.arrays.pop("output_bias"), "output_bias"),
     ):
-        with pytest.raises(lt.ModelFormatError, match=message):
+        with pytest.raises(lt.exceptions.ModelFormatError, match=message):
             from_state(changed(change)).embed(["word1"])
 
 
@@ -105,6 +105,6 @@ def test_a_configuration_with_more_layers_than_weights(fitted: Any) -> None:
     """Even the outline of such an encoder would take minutes to make."""
     state = fitted._get_state()
     state.meta["encoder"]["config"]["model"]["num_hidden_layers"] = 2**31
-    model = lt.models.from_state(state)
-    with pytest.raises(lt.ModelFormatError, match="num_hidden_layers"):
+    model = lt._models.from_state(state)
+    with pytest.raises(lt.exceptions.ModelFormatError, match="num_hidden_layers"):
         model.predict_topk(["word1"], k=1)

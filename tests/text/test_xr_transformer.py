@@ -32,7 +32,7 @@ def rows() -> Any:
 
 
 def test_counts_and_shortlists() -> None:
-    tree = lt.LabelTree(kind="given", hierarchy=[[0, 1], [2, 3], [4, 5]]).fit(None, [[5]])
+    tree = lt.tree.LabelTree(kind="given", hierarchy=[[0, 1], [2, 3], [4, 5]]).fit(None, [[5]])
     Y = as_labels([[0, 1, 5], [2], []], n_labels=6)
     first, last = levels_of(tree, Y, 100)
     assert first.counts.toarray()[0].tolist() == [2, 0, 1]  # the card's exact case
@@ -50,13 +50,13 @@ def test_counts_and_shortlists() -> None:
     assert targets.tolist() == [[1, 0, 0, 0, 0, 0], [1, 1, 0, 0, 0, 1], [0] * 6]
     assert weights[0, 2:].sum() == 0 and lists.width == 6
     assert [len(level.above) for level in (first, last)] == [3, 9]
-    again = lt.LabelTree(kind="given", hierarchy=whole(tree)).fit(None, Y)
+    again = lt.tree.LabelTree(kind="given", hierarchy=whole(tree)).fit(None, Y)
     assert again.label_of_leaf_.tolist() == tree.label_of_leaf_.tolist()
     assert len(levels_of(tree, Y, 3)) == 1
 
 
 def test_long_shortlists_keep_what_a_row_has() -> None:
-    tree = lt.LabelTree(kind="given", hierarchy=[[0, 1], [2, 3], [4, 5]]).fit(None, [[5]])
+    tree = lt.tree.LabelTree(kind="given", hierarchy=[[0, 1], [2, 3], [4, 5]]).fit(None, [[5]])
     Y = as_labels([[0, 1, 5], [2]], n_labels=6)
     last = levels_of(tree, Y, 100)[1]
     matched = lt.TopK.from_ranking([[1], [0]], n_labels=3)
@@ -91,7 +91,7 @@ def test_no_steps_is_the_pretrained_encoder(encoder: Path, rows: Any) -> None:
         encoder=encoder, frozen_layers=-1, epochs=1, device="cpu", n_jobs=1, onnx=False
     ).fit(texts, Y)
     np.testing.assert_allclose(model.embed(texts), plain.embed(texts), atol=1e-6)
-    X = lt.beside(model.vectorizer_.transform(texts), plain.embed(texts))
+    X = lt.features.beside(model.vectorizer_.transform(texts), plain.embed(texts))
     ranker = model._ranker(12).fit(X, Y)
     found = model.predict_topk(texts, k=3)
     np.testing.assert_array_equal(found.indices, ranker.predict_topk(X, k=3).indices)
@@ -103,7 +103,7 @@ def test_without_vectors_it_is_the_linear_tree(rows: Any) -> None:
     X = model.vectorizer_.transform(texts)
     ranker = model._ranker(12).set_params(normalize=True).fit(X, Y)
     assert model.predict_topk(texts, k=3) == ranker.predict_topk(X, k=3)
-    nothing = lt.beside(X, np.ones((X.shape[0], 4)), weight=0.0)
+    nothing = lt.features.beside(X, np.ones((X.shape[0], 4)), weight=0.0)
     usual = model._ranker(12).fit(nothing, Y).predict_topk(nothing, k=3)
     np.testing.assert_array_equal(usual.indices, ranker.predict_topk(X, k=3).indices)
     tight = {"tolerance": 1e-5, "max_iter": 10_000, "threshold": 0.0}
@@ -144,10 +144,10 @@ def test_without_cost_weights(encoder: Path, rows: Any) -> None:
 def test_without_the_refined_tree(encoder: Path, rows: Any) -> None:
     first = trained(encoder, rows, refine=False)
     assert first.ranker_.tree_.level_sizes_ == [2, 4, 8, 12]
-    tree = lt.LabelTree(leaf=2, branching=2, min_codes=2, random_state=0)
+    tree = lt.tree.LabelTree(leaf=2, branching=2, min_codes=2, random_state=0)
     tree.fit(first.vectorizer_.transform(rows[0]), rows[1])
 
-    def clusters(of: lt.LabelTree) -> set[frozenset[int]]:
+    def clusters(of: lt.tree.LabelTree) -> set[frozenset[int]]:
         cuts = of.child_ptr_[-1][1:-1]
         return {frozenset(part.tolist()) for part in np.split(of.label_of_leaf_, cuts)}
 
@@ -195,10 +195,10 @@ def test_a_head_with_vectors_is_the_optimum(rows: Any) -> None:
     """At the optimum of the bootstrap w = 2 C sum_i c_i y_i max(0, 1 - y_i w.x_i) x_i over the rows
     of the shortlist, with raw counts for positives.
     """
-    from longtail.linear.level import train_level
-    from longtail.solvers import SolverOptions
+    from longtail.linear.train.level import train_level
+    from longtail.linear.train.solver_options import SolverOptions
 
-    tree = lt.LabelTree(kind="given", hierarchy=[[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11]])
+    tree = lt.tree.LabelTree(kind="given", hierarchy=[[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11]])
     Y = rows[1]
     first, _ = levels_of(tree.fit(None, Y), Y, 100)
     X = np.random.default_rng(0).standard_normal((Y.shape[0], 5)).astype(np.float32)
@@ -295,13 +295,13 @@ def test_several_encoders(encoder: Path, rows: Any, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="encoders is empty"):
         lt.Ensemble.of_encoders([])
     with pytest.raises(TypeError, match="either all members read texts or none"):
-        lt.Ensemble(models=[pair.models[0], lt.Popularity()]).fit(texts, Y)
+        lt.Ensemble(models=[pair.models[0], lt.baselines.Popularity()]).fit(texts, Y)
     wiki = lt.Ensemble.of_encoders(["a", "b", "c"], preset="wiki-500k")
     assert (wiki.rule, wiki.candidates) == ("sigmoid", 50)
 
 
 def test_refusals(rows: Any) -> None:
     with pytest.raises(TypeError, match="reads the words"):
-        model_of("average").fit(lt.Tokens([0, 1], [3]), rows[1][:1])
+        model_of("average").fit(lt.data.Tokens([0, 1], [3]), rows[1][:1])
     with pytest.raises(ValueError, match="tokens of 1 texts"):
-        PairedRows(lt.Tokens([0, 1], [3]), sp.csr_matrix((2, 3)))
+        PairedRows(lt.data.Tokens([0, 1], [3]), sp.csr_matrix((2, 3)))

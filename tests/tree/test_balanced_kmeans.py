@@ -1,5 +1,3 @@
-import time
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -104,11 +102,12 @@ def test_no_features_at_all():
 def test_stops_when_the_caller_does(large):
     rows = np.random.default_rng(0).standard_normal((40_000, 128)).astype(np.float32)
 
+    told = []
+
     def give_up(done, total):
-        assert 0 <= done <= total
+        told.append((done, total))
         raise KeyboardInterrupt
 
-    start = time.perf_counter()
     with pytest.raises(KeyboardInterrupt):
         cluster_order(
             rows,
@@ -120,7 +119,8 @@ def test_stops_when_the_caller_does(large):
             large=large,
             progress=give_up,
         )
-    assert time.perf_counter() - start < 30
+    [(done, total)] = told
+    assert 0 <= done < total, "it stopped in the middle, and asked no second time"
 
 
 def test_refusals():

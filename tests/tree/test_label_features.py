@@ -5,8 +5,9 @@ import tree_reference as reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from longtail.features import unit_rows
 from longtail.tree import pifa
-from longtail.tree.label_features import concatenate, unit_rows
+from longtail.tree.label_features import concatenate
 
 
 @pytest.mark.parametrize("normalize", [True, False])

@@ -37,7 +37,7 @@ def problem():
 @pytest.mark.parametrize("params", KINDS, ids=str)
 def test_holds_every_label_once_and_repeats(problem, params):
     X, Y = problem
-    tree = lt.LabelTree(**params, n_jobs=1).fit(X, Y)
+    tree = lt.tree.LabelTree(**params, n_jobs=1).fit(X, Y)
     assert tree.n_labels_ == tree.level_sizes_[-1] == 120
     assert sorted(tree.label_of_leaf_.tolist()) == list(range(120))
     assert (tree.label_of_leaf_[tree.leaf_of_label_] == np.arange(120)).all()
@@ -49,13 +49,13 @@ def test_holds_every_label_once_and_repeats(problem, params):
         assert len(ptr) == above + 1
         assert (ptr[0], ptr[-1]) == (0, below)
         assert (np.diff(ptr) >= 1).all()
-    again = lt.LabelTree(**params, n_jobs=3).fit(X, Y)
+    again = lt.tree.LabelTree(**params, n_jobs=3).fit(X, Y)
     assert np.array_equal(tree.label_of_leaf_, again.label_of_leaf_)
 
 
 def test_the_default_tree_is_pifa_then_balanced_2_means(problem):
     X, Y = problem
-    tree = lt.LabelTree(leaf=10, branching=4, random_state=7).fit(X, Y)
+    tree = lt.tree.LabelTree(leaf=10, branching=4, random_state=7).fit(X, Y)
     shape = default_shape(default_level_sizes(120, leaf=10, branching=4), 4)
     Z = sp.csr_matrix(reference.pifa(X, Y, True).astype(np.float32))
     assert tree.level_sizes_ == [4, 16, 120]
@@ -66,13 +66,15 @@ def test_the_default_tree_is_pifa_then_balanced_2_means(problem):
     ]
     assert np.array_equal(tree.label_of_leaf_, np.concatenate(frequent_first))
     assert np.ptp(np.diff(tree.child_ptr_[-1])) <= 1
-    plain = lt.LabelTree(leaf=10, branching=4, random_state=7, normalize_label_rows=False).fit(X, Y)
+    plain = lt.tree.LabelTree(leaf=10, branching=4, random_state=7, normalize_label_rows=False).fit(
+        X, Y
+    )
     assert not np.array_equal(tree.label_of_leaf_, plain.label_of_leaf_)
 
 
 def test_dense_and_sparse_features_give_the_same_tree(problem):
     X, Y = problem
-    sparse, dense = (lt.LabelTree(leaf=20).fit(features, Y) for features in (X, X.toarray()))
+    sparse, dense = (lt.tree.LabelTree(leaf=20).fit(features, Y) for features in (X, X.toarray()))
     assert np.array_equal(sparse.label_of_leaf_, dense.label_of_leaf_)
 
 
@@ -82,25 +84,25 @@ def test_label_text_features(problem):
     texts = sp.csr_matrix(np.eye(2)[topic] * 5.0)  # any length
     # Two seeds of one topic give equal scores, and labels part by number: another seed will do.
     tries = [
-        lt.LabelTree(level_sizes=[2], features="text", random_state=s).fit(None, Y, texts)
+        lt.tree.LabelTree(level_sizes=[2], features="text", random_state=s).fit(None, Y, texts)
         for s in range(8)
     ]
     assert any(
         all(len(set(side)) == 1 for side in topic[t.label_of_leaf_].reshape(2, 60)) for t in tries
     )
-    both = lt.LabelTree(leaf=20, features="pifa+text").fit(X, Y, texts)
-    only = lt.LabelTree(leaf=20).fit(X, Y, texts)  # not asked for: not used
+    both = lt.tree.LabelTree(leaf=20, features="pifa+text").fit(X, Y, texts)
+    only = lt.tree.LabelTree(leaf=20).fit(X, Y, texts)  # not asked for: not used
     assert not np.array_equal(both.label_of_leaf_, only.label_of_leaf_)
-    assert np.array_equal(only.label_of_leaf_, lt.LabelTree(leaf=20).fit(X, Y).label_of_leaf_)
+    assert np.array_equal(only.label_of_leaf_, lt.tree.LabelTree(leaf=20).fit(X, Y).label_of_leaf_)
 
 
 def test_labels_without_positives_have_a_leaf():
     X = np.eye(4, dtype=np.float32)
     Y = sp.csr_matrix(([1.0], ([0], [1])), shape=(4, 50))
     for kind in ("kmeans", "random", "huffman"):
-        tree = lt.LabelTree(kind=kind, leaf=4, branching=3).fit(X, Y)
+        tree = lt.tree.LabelTree(kind=kind, leaf=4, branching=3).fit(X, Y)
         assert sorted(tree.label_of_leaf_.tolist()) == list(range(50))
-    nobody = lt.LabelTree(leaf=4).fit(X, sp.csr_matrix((4, 50)))
+    nobody = lt.tree.LabelTree(leaf=4).fit(X, sp.csr_matrix((4, 50)))
     assert nobody.label_of_leaf_.tolist() == list(range(50))  # all alike: by number
 
 
@@ -109,17 +111,17 @@ def test_labels_without_positives_have_a_leaf():
 def test_few_labels(kind, n_labels):
     Y = np.ones((1, n_labels))
     for leaf in (1, 2, 100):
-        tree = lt.LabelTree(kind=kind, leaf=leaf, branching=2).fit([[1.0]], Y)
+        tree = lt.tree.LabelTree(kind=kind, leaf=leaf, branching=2).fit([[1.0]], Y)
         assert sorted(tree.label_of_leaf_.tolist()) == list(range(n_labels))
         assert tree.level_sizes_[0] >= min(n_labels, 2)
-    assert lt.LabelTree(kind=kind).fit([[1.0]], np.ones((1, 1))).level_sizes_ == [1]
+    assert lt.tree.LabelTree(kind=kind).fit([[1.0]], np.ones((1, 1))).level_sizes_ == [1]
 
 
 @pytest.mark.parametrize("params", KINDS, ids=str)
 @pytest.mark.parametrize("value", ["one", "sum", "max"])
 def test_node_labels_are_a_product(problem, params, value):
     X, Y = problem
-    tree = lt.LabelTree(**params).fit(X, Y)
+    tree = lt.tree.LabelTree(**params).fit(X, Y)
     soft = Y.copy().astype(np.float32)
     soft.data = np.random.default_rng(1).integers(1, 5, soft.nnz).astype(np.float32) / 4
     for level, size in enumerate(tree.level_sizes_):
@@ -143,7 +145,7 @@ def test_node_labels_are_a_product(problem, params, value):
 
 def test_node_labels_follow_the_child_ranges(problem):
     X, Y = problem
-    tree = lt.LabelTree(leaf=10, branching=4).fit(X, Y)
+    tree = lt.tree.LabelTree(leaf=10, branching=4).fit(X, Y)
     last = tree.node_labels(Y, -1)
     assert np.array_equal(last.toarray(), Y.toarray()[:, tree.label_of_leaf_])
     for level in range(len(tree.level_sizes_) - 1):
@@ -158,7 +160,7 @@ def test_node_labels_follow_the_child_ranges(problem):
 @given(st.lists(st.lists(st.integers(0, 11), max_size=12), max_size=20), st.integers(1, 4))
 @settings(max_examples=40)
 def test_node_labels_of_any_rows(rows, threads):
-    tree = lt.LabelTree(kind="random", level_sizes=[2, 5], n_jobs=threads).fit(
+    tree = lt.tree.LabelTree(kind="random", level_sizes=[2, 5], n_jobs=threads).fit(
         None, np.ones((1, 12))
     )
     Y = sp.csr_matrix((len(rows), 12), dtype=np.float32).tolil()
@@ -173,13 +175,13 @@ def test_node_labels_of_any_rows(rows, threads):
 @pytest.mark.parametrize("params", KINDS, ids=str)
 def test_state_round_trip(problem, params):
     X, Y = problem
-    tree = lt.LabelTree(**params).fit(X, Y)
-    _check_same(lt.LabelTree._from_state(tree._get_state()), tree)
+    tree = lt.tree.LabelTree(**params).fit(X, Y)
+    _check_same(lt.tree.LabelTree._from_state(tree._get_state()), tree)
 
 
 @pytest.mark.parametrize("params", KINDS, ids=str)
 def test_saved_and_loaded(problem, params, tmp_path):
-    tree = lt.LabelTree(**params).fit(*problem)
+    tree = lt.tree.LabelTree(**params).fit(*problem)
     tree.save(tmp_path / "tree")
     _check_same(lt.load(tmp_path / "tree"), tree)
 
@@ -192,7 +194,9 @@ def _check_same(loaded, tree):
         np.array_equal(a, b) for a, b in zip(loaded.child_ptr_, tree.child_ptr_, strict=True)
     )
     if tree.kind == "given":  # the hierarchy itself is found again in the tree
-        again = lt.LabelTree(kind="given", hierarchy=loaded.hierarchy).fit(None, np.ones((1, 120)))
+        again = lt.tree.LabelTree(kind="given", hierarchy=loaded.hierarchy).fit(
+            None, np.ones((1, 120))
+        )
         assert again.level_sizes_ == tree.level_sizes_
 
 
@@ -209,14 +213,14 @@ def _check_same(loaded, tree):
     ],
 )
 def test_altered_state_is_refused(problem, name, change, message):
-    state = lt.LabelTree(leaf=10, branching=4).fit(*problem)._get_state()
+    state = lt.tree.LabelTree(leaf=10, branching=4).fit(*problem)._get_state()
     state.arrays[name] = change(state.arrays[name])
     with pytest.raises(ModelFormatError, match=message):
-        lt.LabelTree._from_state(state)
+        lt.tree.LabelTree._from_state(state)
 
 
 def test_generators_are_not_saved(problem):
-    tree = lt.LabelTree(random_state=np.random.default_rng(0), leaf=10).fit(*problem)
+    tree = lt.tree.LabelTree(random_state=np.random.default_rng(0), leaf=10).fit(*problem)
     assert tree._get_state().params["random_state"] is None
 
 
@@ -240,7 +244,7 @@ def test_generators_are_not_saved(problem):
     ],
 )
 def test_refusals(problem, params, error, message):
-    tree = lt.LabelTree(**params)
+    tree = lt.tree.LabelTree(**params)
     with pytest.raises(error, match=message):
         tree.fit(*problem)
     with pytest.raises(NotFittedError):
@@ -250,14 +254,14 @@ def test_refusals(problem, params, error, message):
 def test_refusals_of_data(problem):
     X, Y = problem
     with pytest.raises(ValueError, match="needs X"):
-        lt.LabelTree().fit(None, Y)
+        lt.tree.LabelTree().fit(None, Y)
     with pytest.raises(ValueError, match="rows"):
-        lt.LabelTree().fit(X[:5], Y)
+        lt.tree.LabelTree().fit(X[:5], Y)
     with pytest.raises(ValueError, match="no labels"):
-        lt.LabelTree().fit(X, sp.csr_matrix((300, 0)))
+        lt.tree.LabelTree().fit(X, sp.csr_matrix((300, 0)))
     with pytest.raises(ValueError, match="3 rows for 120 labels"):
-        lt.LabelTree(features="text").fit(X, Y, np.eye(3))
-    tree = lt.LabelTree().fit(X, Y)
+        lt.tree.LabelTree(features="text").fit(X, Y, np.eye(3))
+    tree = lt.tree.LabelTree().fit(X, Y)
     with pytest.raises(IndexError, match="level 3"):
         tree.node_labels(Y, 3)
     with pytest.raises(ValueError, match="value"):

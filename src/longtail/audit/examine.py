@@ -1,4 +1,4 @@
-"""``audit``: one call from a model and its data to what is probably missing."""
+"""``find_missing``: one call from a model and its data to what is probably missing."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from longtail._validation import as_features, as_k, as_labels, as_seed, check_same_rows
+from longtail.answers.topk import TopK
 from longtail.audit.ceiling import by_frequency
 from longtail.audit.missing import Pairs, Suspect, examined_pairs, missing_probability
 from longtail.audit.summary import Audit, PropensityFit
 from longtail.calibrate import cross_fit
-from longtail.data.topk import TopK
 from longtail.metrics import frequency_bins
 from longtail.metrics.propensity_scored import inverse_propensities
 from longtail.propensity import JainPropensity
@@ -20,10 +20,10 @@ from longtail.propensity.base import label_counts
 from longtail.report import psp_diagnostic
 from longtail.report.measure import as_ks
 
-__all__ = ["audit"]
+__all__ = ["find_missing"]
 
 
-def audit(
+def find_missing(
     model: Any,
     X: Any,
     Y: Any,
@@ -39,7 +39,7 @@ def audit(
     title: str = "Missing labels",
     random_state: Any = 0,
 ) -> Audit:
-    """Looks for labels that are missing from ``Y``, and for signs that the propensities are wrong.
+    """List labels that are probably missing from ``Y``, and signs that the propensities are wrong.
 
     Copies of the model are fitted without each fold in turn and asked about it. Their scores are
     calibrated against the observed labels, which gives q = P(observed | x) for the
@@ -68,8 +68,9 @@ def audit(
     Refuses data without rows, labels or positives, and answers for other rows.
 
     >>> import longtail as lt
-    >>> data = lt.make_longtail(n=800, d=100, L=40, random_state=0).train
-    >>> found = lt.audit(lt.NearestNeighbors(), data.X, data.Y, propensity=np.full(40, 0.6))
+    >>> data = lt.data.make_longtail(n=800, d=100, L=40, random_state=0).train
+    >>> model = lt.baselines.NearestNeighbors()
+    >>> found = lt.audit.find_missing(model, data.X, data.Y, propensity=np.full(40, 0.6))
     >>> first = found.missing[0]
     >>> float(data.Y[first.row, first.label]), first.propensity
     (0.0, 0.6)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from longtail._native import core, csr_args, n_threads
-from longtail.calibrate import choose
-from longtail.data.topk import TopK
+from longtail.answers.topk import TopK
+from longtail.calibrate.choice import choose
 
 __all__ = ["Pairs", "Suspect", "examined_pairs", "missing_probability"]
 

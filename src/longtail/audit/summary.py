@@ -34,7 +34,7 @@ class PropensityFit:
 
 @dataclass(frozen=True, repr=False)
 class Audit:
-    """The result of ``longtail.audit``. Printing it gives a table.
+    """The result of ``longtail.audit.find_missing``. Printing it gives a table.
 
     ``missing``: the suspects, most probable first; ``expected_missing``: how many of the
     ``n_examined`` pairs are relevant but absent, under the ``propensity`` model named; ``psp``:

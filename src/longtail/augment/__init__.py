@@ -6,9 +6,9 @@ tell what else a label's text is about, ``tail_first`` and ``uniform`` choose so
 """
 
 from longtail.augment.appending import append_rows
-from longtail.augment.co_occurrence import co_occurrence
-from longtail.augment.gandalf import gandalf
-from longtail.augment.random_walk import random_walk
+from longtail.augment.co_occurrence_graph import co_occurrence
+from longtail.augment.gandalf_rows import gandalf
+from longtail.augment.random_walk_graph import random_walk
 from longtail.augment.subsets import tail_first, uniform
 
 __all__ = [

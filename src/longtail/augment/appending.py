@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail._validation import as_features, as_labels, check_same_rows
-from longtail.augment.co_occurrence import row_of
+from longtail.augment.co_occurrence_graph import row_of
 from longtail.data.text_rows import TextRows
 from longtail.data.tokens import Tokens
 

@@ -11,10 +11,10 @@ import scipy.sparse as sp
 from longtail import persist
 from longtail._native import core, csr_args, n_threads
 from longtail._validation import as_features, as_k
+from longtail.answers.label_filter import LabelFilter
+from longtail.answers.topk import TopK
 from longtail.baselines.scaling import ScaledRows, scale_rows
 from longtail.calibrate.ranker import ProbabilityRanker
-from longtail.data.label_filter import LabelFilter
-from longtail.data.topk import TopK
 from longtail.exceptions import ModelFormatError
 
 __all__ = ["NearestNeighbors"]

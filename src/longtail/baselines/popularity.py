@@ -8,9 +8,9 @@ import numpy as np
 
 from longtail import persist
 from longtail._native import core
+from longtail.answers.label_filter import LabelFilter
+from longtail.answers.topk import TopK
 from longtail.calibrate.ranker import ProbabilityRanker
-from longtail.data.label_filter import LabelFilter
-from longtail.data.topk import TopK
 from longtail.exceptions import ModelFormatError
 
 __all__ = ["Popularity"]

@@ -8,9 +8,9 @@ ranking. ``ProbabilityRanker`` is what rankers inherit: ``calibrate`` and ``pred
 
 from longtail.calibrate.beta import Beta
 from longtail.calibrate.calibrator import Calibrator, log_loss
-from longtail.calibrate.choose import Choice, choose
-from longtail.calibrate.cross_fit import cross_fit
+from longtail.calibrate.choice import Choice, choose
 from longtail.calibrate.isotonic import Isotonic
+from longtail.calibrate.out_of_fold import cross_fit
 from longtail.calibrate.platt import Platt
 from longtail.calibrate.ranker import ProbabilityRanker
 

@@ -10,11 +10,11 @@ import numpy as np
 from longtail import persist
 from longtail._native import core, csr_args, n_threads
 from longtail._validation import as_k, as_labels
+from longtail.answers.topk import TopK
 from longtail.base import Ranker
 from longtail.calibrate.calibrator import Calibrator
-from longtail.calibrate.choose import METHODS, choose
-from longtail.calibrate.cross_fit import cross_fit
-from longtail.data.topk import TopK
+from longtail.calibrate.choice import METHODS, choose
+from longtail.calibrate.out_of_fold import cross_fit
 from longtail.exceptions import ModelFormatError
 
 __all__ = ["ProbabilityRanker"]
@@ -61,7 +61,7 @@ class ProbabilityRanker(Ranker):
             ``sample_weight`` and ``extra_rows`` are cut to the rows of each copy
 
         >>> import longtail as lt
-        >>> data = lt.make_longtail(n=600, d=100, L=30, n_test=300, random_state=0)
+        >>> data = lt.data.make_longtail(n=600, d=100, L=30, n_test=300, random_state=0)
         >>> model = lt.OneVsAll().fit(data.train.X, data.train.Y)
         >>> model = model.calibrate(data.train.X, data.train.Y, folds=3)
         >>> proba = model.predict_proba_topk(data.test.X, k=3).scores

@@ -4,6 +4,6 @@
 exit code. Modules import the library inside their functions: ``longtail --help`` has no need of it.
 """
 
-from longtail.cli.main import main
+from longtail.cli.entry import main
 
 __all__ = ["main"]

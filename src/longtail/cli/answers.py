@@ -279,7 +279,7 @@ def _text(path: str | None, append: bool) -> Iterator[TextIO]:
     if path is None or path == "-":
         yield sys.stdout
     elif path.endswith(".gz"):
-        from longtail.data.lines import open_for_writing
+        from longtail._lines import open_for_writing
 
         with open_for_writing(path) as packed:
             text = io.TextIOWrapper(packed, encoding="utf-8", newline="")

@@ -68,7 +68,7 @@ def command(
 
     Example:  longtail audit tickets.csv --label-separator ';' -o missing.csv
     """
-    from longtail.audit import audit
+    from longtail.audit import find_missing
 
     _check_output(output, overwrite)
     check_writable(report, "--report")
@@ -87,7 +87,7 @@ def command(
     ids = _ids(data, said, id_column, len(source.train))
     plan, X = _rows(source, named_model(model, seed, jobs), weights, seed, jobs)
     note(f"{source.name}: {len(source.train):,} rows, {folds} copies of {plan.why}")
-    found = audit(
+    found = find_missing(
         plan.model,
         X,
         plan.labels.Y,

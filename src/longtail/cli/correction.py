@@ -13,7 +13,7 @@ def corrected_model(name: str, propensity: str, correction: str, **settings: Any
     Every tree of an ensemble is. Refuses models that have no correction, and "auto": which model
     that is, and whether it has one, is not known before the data is read.
     """
-    from longtail.linear.missing_labels import check_correction
+    from longtail.linear.train.missing_labels import check_correction
     from longtail.propensity import JainPropensity
     from longtail.tagger import make_model
 

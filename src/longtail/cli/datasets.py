@@ -38,7 +38,7 @@ def command(
         else:
             print(facts)
         return
-    entries = lt.list_datasets()
+    entries = lt.data.list_datasets()
     if json:
         print_json(
             [

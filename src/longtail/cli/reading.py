@@ -159,7 +159,7 @@ def learned_targets(learn: bool, targets: str | None) -> bool | float | str:
     """``learn_label_texts`` of a tagger, from ``--learn-label-texts`` and ``--label-targets``."""
     if targets is None:
         return learn
-    from longtail.augment.gandalf import GRAPHS
+    from longtail.augment.gandalf_rows import GRAPHS
 
     if targets in GRAPHS:
         return targets
@@ -181,7 +181,7 @@ def read(data: str, options: DataOptions) -> Source:
         sha256 = file_hash(path)
         vectorizer = None
         if is_vectorized(path):
-            loaded, columns = lt.load_vectorized(path), None
+            loaded, columns = lt.features.load_vectorized(path), None
             vectorizer = lt.load(os.path.join(path, "vectorizer"))
             for option in options.given():
                 flag = f"--{option.replace('_', '-')}"

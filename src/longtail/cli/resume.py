@@ -60,7 +60,7 @@ def unfinished(output: Path) -> Iterator[Path]:
 
 def resumable(train: Callable[[Path], Result], folder: Path) -> Result:
     """``train(folder)``; where the folder is for other data or options, anew."""
-    from longtail.linear.checkpoint import OtherTraining
+    from longtail.linear.train.checkpoint import OtherTraining
 
     try:
         return train(folder)

@@ -29,7 +29,7 @@ def score_predictions(
     """
     import numpy as np
 
-    from longtail.data import TopK, Vocabulary
+    from longtail.answers import TopK, Vocabulary
     from longtail.propensity import JainPropensity
     from longtail.report import evaluate
 

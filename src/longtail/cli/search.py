@@ -50,7 +50,7 @@ class Search:
         """Yield what ``train`` trains, the defaults of other models, then the rest at random."""
         import numpy as np
 
-        from longtail.tagger.choose import choose_model
+        from longtail.tagger.choice import choose_model
 
         chosen, _, _ = choose_model(len(plan.texts), len(plan.labels.vocabulary))
         named = dict.fromkeys(chosen if name == "auto" else name for name in self.models)

@@ -38,7 +38,7 @@ def rows_from(
     elif is_table_name(source):
         yield from _from_table(source, options, fields, kept)
     else:
-        from longtail.data.lines import read_lines
+        from longtail._lines import read_lines
 
         lines = (line for _, line in read_lines(source))
         yield from _from_lines(lines, options, fields, kept, source)

@@ -121,7 +121,7 @@ def command(
         model, seed, jobs, memory_limit=memory_limit, device=device, encoder=encoder
     )
     if memory_limit is not None:
-        from longtail.linear.memory import as_bytes
+        from longtail.linear.train.memory import as_bytes
 
         as_bytes(memory_limit)  # refuses what is none before the data is read
     options = DataOptions(

@@ -58,8 +58,8 @@ def command(
     terms = choose_terms(first_texts(files, _LOOKED_AT, **given), tfidf or None, jobs)
     note(f"{len(files):,} files, over {terms.over}")
     began = time.perf_counter()
-    lt.vectorize_files(files, output, terms.vectorizer, overwrite=overwrite, **given)
-    data = lt.load_vectorized(output).train
+    lt.features.vectorize_files(files, output, terms.vectorizer, overwrite=overwrite, **given)
+    data = lt.features.load_vectorized(output).train
     facts = {
         "rows": int(data.X.shape[0]),
         "features": int(data.X.shape[1]),

@@ -1,4 +1,7 @@
-"""Coded models: fewer outputs than labels. A code (``longtail.codes``) in front of an estimator."""
+"""Coded models, with fewer outputs than labels.
+
+A code (``longtail.label_codes``) stands in front of an estimator.
+"""
 
 from longtail.coded.declare import DECLARE
 from longtail.coded.mach import MACH

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
 
 from longtail import persist
 from longtail._native import core
-from longtail._validation import as_k, as_labels, as_seed
+from longtail._validation import as_k, as_labels, as_seed, let_pass
+from longtail.answers.label_filter import LabelFilter
+from longtail.answers.topk import TopK
 from longtail.calibrate.ranker import ProbabilityRanker
 from longtail.coded.estimators import (
     NETWORKS,
@@ -19,12 +22,11 @@ from longtail.coded.estimators import (
     rows_for,
     sizes,
 )
-from longtail.codes import NeighborCode, SVDCode
-from longtail.codes.svd_code import unit
-from longtail.data.label_filter import LabelFilter
-from longtail.data.topk import TopK
+from longtail.coded.repetitions import checkpoint_of
 from longtail.deep import Network
 from longtail.exceptions import ModelFormatError
+from longtail.features.unit_length import unit_rows
+from longtail.label_codes import NeighborCode, SVDCode
 from longtail.metrics import precision_at_k
 from longtail.text import TextNetwork
 
@@ -57,8 +59,8 @@ class DECLARE(ProbabilityRanker):
 
     The label matrix is compressed to codes ``Z`` (n, c) that keep the similarities of near rows; a
     regressor h learns ``z = h(x)`` in the least-squares sense; labels come back from the training
-    rows whose codes are most similar to z (``longtail.codes.NeighborCode`` and ``SVDCode`` have the
-    formulas and the choices of recovery).
+    rows whose codes are most similar to z (``longtail.label_codes.NeighborCode`` and ``SVDCode``
+    have the formulas and the choices of recovery).
 
     The regressor has c outputs, but the recovery keeps the codes and labels of all training rows
     (or, with ``recovery="labels"``, a vector per label).
@@ -150,7 +152,15 @@ class DECLARE(ProbabilityRanker):
             estimator = Network(**PUBLISHED_NETWORK)
         return cls(estimator=estimator, **{**PUBLISHED, **params})
 
-    def _fit(self, X: Any, Y: Any) -> None:
+    def fit(self, X: Any, Y: Any, *, checkpoint: str | os.PathLike[str] | None = None) -> Any:
+        """Learn from features ``X`` (n, d) and labels ``Y`` (n, L).
+
+        ``checkpoint``: a folder for what the estimator keeps while it is trained, if it is a
+        network.
+        """
+        return self._learn(X, Y, checkpoint=checkpoint)
+
+    def _fit(self, X: Any, Y: Any, *, checkpoint: str | os.PathLike[str] | None = None) -> None:
         if self.compression not in COMPRESSIONS:
             raise ValueError(
                 f"compression must be one of {', '.join(COMPRESSIONS)}, got {self.compression!r}"
@@ -167,7 +177,8 @@ class DECLARE(ProbabilityRanker):
         wanted = regression_targets(code.codes_, self.targets)
         if isinstance(regressor, NETWORKS):
             regressor.set_params(random_state=seed)
-            regressor.fit_targets(X, wanted)
+            how = checkpoint_of(regressor.fit_targets, checkpoint)
+            regressor.fit_targets(X, wanted, **how)
         else:
             regressor.fit(X, wanted)
         self.code_, self.estimator_ = code, regressor
@@ -194,14 +205,14 @@ class DECLARE(ProbabilityRanker):
     def transform(self, X: Any) -> np.ndarray:
         """Predicted codes ``z = h(x)``, (n, c) float32."""
         self._check_fitted()
-        return self._codes(self._rows(X))
+        return self._codes(let_pass(self._rows(X)))
 
     def _predict_topk(self, X: Any, k: int) -> TopK:
-        return self._decode(self._codes(X), k)
+        return self._decode(self._codes(let_pass(X)), k)
 
     def _predict_allowed(self, X: Any, k: int, labels: LabelFilter) -> TopK:
         """Allowed labels that no neighbour has come last among those of score 0."""
-        codes = self._codes(X)
+        codes = self._codes(let_pass(X))
         ids = np.empty((len(codes), k), np.int32)
         scores = np.empty((len(codes), k), np.float32)
         step = max(1, _CHUNK // self.n_labels_)
@@ -278,4 +289,4 @@ class DECLARE(ProbabilityRanker):
 
 def regression_targets(codes: np.ndarray, targets: str) -> np.ndarray:
     """What the regressor learns for the codes (n, c) of the training rows."""
-    return unit(codes) if targets == "unit" else codes
+    return unit_rows(codes) if targets == "unit" else codes

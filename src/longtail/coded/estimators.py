@@ -9,7 +9,7 @@ from typing import Any
 
 from longtail import persist
 from longtail._validation import as_features
-from longtail.base import Estimator
+from longtail.base import Estimator, unfitted
 from longtail.coded.ridge import Ridge
 from longtail.deep import Network
 from longtail.exceptions import ModelFormatError
@@ -62,7 +62,7 @@ def _choose(estimator: Any, linear: type[Estimator]) -> Any:
                 "choose it, or pip install 'longtail[deep]' for the network)"
             )
     if isinstance(estimator, (linear, *NETWORKS)):
-        return type(estimator)(**estimator.get_params(deep=False))
+        return unfitted(estimator)
     if isinstance(estimator, str) and estimator in ("linear", "network"):
         return linear() if estimator == "linear" else Network()
     raise ValueError(

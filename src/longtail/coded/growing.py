@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from longtail._validation import as_k, as_labels
+from longtail.answers.vocabulary import grown_names
 from longtail.coded.estimators import NETWORKS
-from longtail.data.vocabulary import grown_names
 from longtail.deep.network import one_label_each
 
 __all__ = ["CHUNK", "GrowingBuckets"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,7 +14,6 @@ from longtail import persist
 from longtail._native import n_threads
 from longtail.coded.estimators import from_part
 from longtail.coded.repetitions import fit_repetition, for_repetition, hashed
-from longtail.codes import HashCode
 from longtail.data import Tokens
 from longtail.distributed.shared import (
     Shared,
@@ -24,7 +24,8 @@ from longtail.distributed.shared import (
     take_rows,
 )
 from longtail.distributed.tasks import Task, finish, workers
-from longtail.linear.checkpoint import Checkpoint
+from longtail.label_codes import HashCode
+from longtail.linear.train.checkpoint import Checkpoint
 
 __all__ = ["Repetition", "fit_kept"]
 
@@ -39,10 +40,16 @@ class Repetition:
     feature_seed: int
     seed: int
     n_jobs: int | None
+    checkpoint: str | None = None  # of all; a classifier that can has a folder of its own in it
 
     @property
     def name(self) -> str:
         return f"repetition{self.number}"
+
+    @property
+    def folder(self) -> str | None:
+        """Where the classifier keeps its own checkpoint."""
+        return None if self.checkpoint is None else f"{self.checkpoint}/training{self.number}"
 
     def fit(self, X: Any, Y: Any, code: HashCode) -> Any:
         """A fitted classifier of buckets."""
@@ -53,6 +60,7 @@ class Repetition:
             code.encode_repetition(Y, self.number),
             self.seed,
             self.n_jobs,
+            self.folder,
         )
 
 
@@ -71,7 +79,7 @@ def fit_kept(
         classifier = checkpoint.load(repetition.name, from_part)
         if classifier is None:
             classifier = repetition.fit(X, Y, code)
-            checkpoint.save(repetition.name, classifier._get_state())
+            _keep(checkpoint, repetition, classifier)
         fitted.append(classifier.set_params(n_jobs=repetition.n_jobs))
     return fitted
 
@@ -100,7 +108,14 @@ def _fit(shared: Shared, repetition: Repetition, *, watch: Callable[[], None]) -
     threads = 1 if repetition.n_jobs is None else repetition.n_jobs
     watch()
     classifier = replace(repetition, n_jobs=threads).fit(*_read(shared))
-    Checkpoint(shared.folder, shared.problem).save(repetition.name, classifier._get_state())
+    _keep(Checkpoint(shared.folder, shared.problem), repetition, classifier)
+
+
+def _keep(checkpoint: Checkpoint, repetition: Repetition, classifier: Any) -> None:
+    """Save a finished repetition; what it kept while it was trained goes away."""
+    checkpoint.save(repetition.name, classifier._get_state())
+    if repetition.folder is not None:
+        shutil.rmtree(repetition.folder, ignore_errors=True)
 
 
 @functools.lru_cache(maxsize=1)

@@ -11,7 +11,9 @@ import scipy.sparse as sp
 
 from longtail import __version__, persist
 from longtail._native import n_threads, native_info
-from longtail._validation import as_k, as_seed
+from longtail._validation import as_k, as_seed, let_pass
+from longtail.answers.label_filter import LabelFilter
+from longtail.answers.topk import TopK
 from longtail.calibrate.ranker import ProbabilityRanker
 from longtail.coded.estimators import (
     NETWORKS,
@@ -26,13 +28,11 @@ from longtail.coded.growing import CHUNK, GrowingBuckets
 from longtail.coded.kept_repetitions import Repetition, fit_kept
 from longtail.coded.merging import merged
 from longtail.coded.repetitions import hashed, numbers, seeds
-from longtail.codes import HashCode
-from longtail.data.label_filter import LabelFilter
 from longtail.data.tokens import Tokens
-from longtail.data.topk import TopK
 from longtail.deep.network import one_label_each
 from longtail.exceptions import ModelFormatError
-from longtail.linear.checkpoint import Checkpoint, fingerprint
+from longtail.label_codes import HashCode
+from longtail.linear.train.checkpoint import Checkpoint, fingerprint
 from longtail.text import TextNetwork
 
 __all__ = ["MACH"]
@@ -122,9 +122,10 @@ class MACH(GrowingBuckets, ProbabilityRanker):
         answers with what it has. ``code``: a fitted ``HashCode`` to use, such as an injective one.
         ``checkpoint``: a folder for finished repetitions; a training that was cut short, called
         again with the same folder, data and parameters, goes on from there, also with other
-        ``repetitions``. Inside ``joblib.parallel_config`` its workers train them; a folder that all
-        of them see saves sending rows and weights, and repetitions of a lost worker are done again
-        (``longtail.distributed``); classifiers that read texts are then trained where ``fit`` is.
+        ``repetitions``; a network keeps what it has learned so far, too. Inside
+        ``joblib.parallel_config`` its workers train them; a folder that all of them see saves
+        sending rows and weights, and repetitions of a lost worker are done again
+        (``longtail.distributed``). Classifiers that read texts are then trained where ``fit`` is.
         """
         return self._learn(X, Y, repetitions=repetitions, code=code, checkpoint=checkpoint)
 
@@ -161,6 +162,7 @@ class MACH(GrowingBuckets, ProbabilityRanker):
                 int(feature_seeds[r]),
                 int(own_seeds[r]),
                 self.n_jobs,
+                None if checkpoint is None else os.path.abspath(checkpoint),
             )
             for r in wanted
         ]
@@ -267,7 +269,7 @@ class MACH(GrowingBuckets, ProbabilityRanker):
     def bucket_scores(self, X: Any) -> np.ndarray:
         """Raw scores (n, R, B) of the trained repetitions, in order of their numbers."""
         self._check_fitted()
-        X = self._rows(X)
+        X = let_pass(self._rows(X))
         out = np.empty((X.shape[0], len(self.repetitions_), self.code_.n_buckets_), np.float32)
         for slot, (r, classifier) in enumerate(self.repetitions_.items()):
             classifier.n_jobs = self.n_jobs
@@ -288,7 +290,7 @@ class MACH(GrowingBuckets, ProbabilityRanker):
         """In parts: as many rows at a time as have ``CHUNK`` bucket scores and answers."""
         step = max(1, min(max(64, CHUNK // self.n_outputs_), CHUNK // k))
         parts = [
-            code.decode(self.bucket_scores(X[begin : begin + step]), k)
+            code.decode(self.bucket_scores(let_pass(X[begin : begin + step])), k)
             for begin in range(0, max(1, X.shape[0]), step)
         ]
         return TopK._trusted(

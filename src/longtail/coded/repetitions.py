@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from inspect import signature
 from numbers import Integral
 from typing import Any
 
@@ -11,8 +12,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail._native import core
+from longtail.base import unfitted
 
-__all__ = ["fit_repetition", "for_repetition", "hashed", "numbers", "seeds"]
+__all__ = ["checkpoint_of", "fit_repetition", "for_repetition", "hashed", "numbers", "seeds"]
 
 
 def numbers(repetitions: Iterable[int] | None, count: int) -> list[int]:
@@ -34,16 +36,25 @@ def seeds(seed: int, purpose: int, count: int) -> np.ndarray:
 
 def for_repetition(prototype: Any, repetition: int) -> Any:
     """An unfitted copy; its checkpoint, if any, in a folder of its own inside the one named."""
-    classifier = type(prototype)(**prototype.get_params(deep=False))
+    classifier = unfitted(prototype)
     folder = classifier.get_params(deep=False).get("checkpoint")
     if folder is not None:
         classifier.set_params(checkpoint=os.path.join(folder, f"repetition{repetition}"))
     return classifier
 
 
-def fit_repetition(classifier: Any, X: Any, targets: Any, seed: int, n_jobs: int | None) -> Any:
+def fit_repetition(
+    classifier: Any, X: Any, targets: Any, seed: int, n_jobs: int | None, folder: str | None
+) -> Any:
+    """Fit the classifier of one repetition, which keeps a checkpoint in ``folder`` if it can."""
     classifier.set_params(random_state=seed, n_jobs=n_jobs)
-    return classifier.fit(X, targets)
+    return classifier.fit(X, targets, **checkpoint_of(classifier.fit, folder))
+
+
+def checkpoint_of(fit: Any, folder: str | os.PathLike[str] | None) -> dict[str, Any]:
+    """Return the option ``checkpoint`` for a method that takes it and a folder that is given."""
+    takes = folder is not None and "checkpoint" in signature(fit).parameters
+    return {"checkpoint": folder} if takes else {}
 
 
 def hashed(X: Any, width: int | None, seed: int, threads: int) -> Any:

@@ -9,11 +9,11 @@ import scipy.sparse as sp
 
 from longtail import persist
 from longtail._native import n_threads
+from longtail._products import times_dense
 from longtail._progress import Progress
 from longtail._validation import as_features, as_k
 from longtail.base import Estimator
-from longtail.codes.products import times_dense
-from longtail.features.unit_rows import unit_rows
+from longtail.features.unit_length import unit_rows
 
 __all__ = ["Ridge"]
 

@@ -46,10 +46,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail import persist
+from longtail._models import from_state
 from longtail.data import read_xc
 from longtail.ensemble import Ensemble
 from longtail.linear import XRLinear
-from longtail.models import from_state
 from longtail.tree import LabelTree
 
 __all__ = ["HyperParam", "LossType", "Model", "init_logger", "install"]
@@ -173,7 +173,7 @@ class Model:
     """A model with omikuji's methods; ``ensemble`` is Longtail's own object.
 
     >>> import tempfile, longtail as lt
-    >>> data = lt.make_longtail(n=200, d=50, L=20)
+    >>> data = lt.data.make_longtail(n=200, d=50, L=20)
     >>> path = tempfile.mkdtemp() + "/train.txt"
     >>> lt.write_xc(path, data.train.X, data.train.Y)
     >>> model = Model.train_on_data(path)

@@ -1,5 +1,8 @@
-"""Formats of the field, data sets, and the currency of predictions."""
+"""Formats of the field, and data sets."""
 
+from typing import Any
+
+from longtail._renamed import moved
 from longtail.data.dataset import Dataset, Split
 from longtail.data.description import Description
 from longtail.data.fasttext_lines import (
@@ -27,8 +30,6 @@ from longtail.data.synthetic import make_longtail
 from longtail.data.table_folder import read_table_folder, write_table_folder
 from longtail.data.tables import read_table, write_table
 from longtail.data.tokens import Tokens
-from longtail.data.topk import TopK
-from longtail.data.vocabulary import Vocabulary
 from longtail.data.xc_folder import (
     read_label_matrix_folder,
     read_xc_folder,
@@ -50,8 +51,6 @@ __all__ = [
     "PairedRows",
     "Split",
     "Tokens",
-    "TopK",
-    "Vocabulary",
     "benchmark",
     "fetch_dataset",
     "list_datasets",
@@ -95,3 +94,7 @@ __all__ = [
     "write_xc",
     "write_xc_folder",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    return moved(__name__, name, dict.fromkeys(("TopK", "Vocabulary"), "longtail.answers"))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from longtail._validation import as_features, as_labels, check_same_rows
-from longtail.data.vocabulary import Vocabulary
+from longtail.answers.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from longtail.data.describe import Description

@@ -21,6 +21,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import islice
 
+from longtail._lines import FilePath, read_lines
 from longtail.data import (
     fasttext_lines,
     label_features,
@@ -32,7 +33,6 @@ from longtail.data import (
 )
 from longtail.data.dataset import Dataset
 from longtail.data.layout import SHORT_NAMES, find_file, find_splits
-from longtail.data.lines import FilePath, read_lines
 from longtail.exceptions import DataFormatError
 
 __all__ = ["LAYOUTS", "Layout", "detect_layout", "has_label_marks", "nothing_found"]

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from longtail._lines import FilePath, open_for_writing
 from longtail._native import core
-from longtail.data.lines import FilePath, open_for_writing
 from longtail.data.text_blocks import feed_blocks, text_blocks
 
 __all__ = ["read_filter_pairs", "write_filter_pairs"]

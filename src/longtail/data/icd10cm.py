@@ -38,8 +38,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from longtail.answers.vocabulary import Vocabulary
 from longtail.data.dataset import Dataset, Split
-from longtail.data.vocabulary import Vocabulary
 from longtail.exceptions import MissingDependencyError
 
 __all__ = ["load_icd10cm"]

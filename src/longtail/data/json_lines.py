@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from longtail.data.lines import FilePath, read_lines, write_lines
+from longtail._lines import FilePath, read_lines, write_lines
 from longtail.data.place import Place, brief
 
 __all__ = ["parse_record", "read_json_lines", "write_json_lines"]

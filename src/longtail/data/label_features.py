@@ -31,6 +31,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from longtail._lines import FilePath
 from longtail.data.dataset import Dataset, Split
 from longtail.data.json_lines import read_json_lines, write_json_lines
 from longtail.data.label_file import read_label_file
@@ -43,7 +44,6 @@ from longtail.data.layout import (
     make_folder,
     write_filters,
 )
-from longtail.data.lines import FilePath
 from longtail.data.place import Place, brief
 
 __all__ = ["read_label_feature_folder", "read_label_records", "write_label_feature_folder"]

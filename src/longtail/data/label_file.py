@@ -14,9 +14,9 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
+from longtail._lines import FilePath, read_lines, write_lines
 from longtail.data.json_lines import read_json_lines, write_json_lines
 from longtail.data.layout import find_file
-from longtail.data.lines import FilePath, read_lines, write_lines
 from longtail.data.place import Place, brief
 
 __all__ = ["LabelFile", "find_label_file", "read_label_file", "write_label_file"]

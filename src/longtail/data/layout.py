@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from longtail._lines import FilePath
 from longtail.data.dataset import Dataset, Split
 from longtail.data.filter_pairs import read_filter_pairs, write_filter_pairs
-from longtail.data.lines import FilePath
 from longtail.exceptions import DataFormatError
 
 __all__ = [

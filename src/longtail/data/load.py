@@ -20,11 +20,11 @@ from typing import Any
 
 import numpy as np
 
+from longtail._lines import FilePath, read_lines
 from longtail._validation import as_seed
 from longtail.data.dataset import Dataset, Split
 from longtail.data.detect import LAYOUTS, detect_layout, has_label_marks, nothing_found
 from longtail.data.fasttext_lines import iter_fasttext
-from longtail.data.lines import FilePath, read_lines
 from longtail.data.records import Record, splits_from_records
 from longtail.data.table_rows import is_table, is_table_name
 from longtail.data.tables import iter_table

@@ -22,11 +22,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from longtail._lines import FilePath, open_for_writing, read_lines, write_lines
 from longtail._validation import as_features, as_labels
 from longtail.data.dataset import Dataset, Split
 from longtail.data.label_file import find_label_file, write_label_file
 from longtail.data.layout import assemble, find_file, find_splits, make_folder
-from longtail.data.lines import FilePath, open_for_writing, read_lines, write_lines
 from longtail.exceptions import DataFormatError
 
 __all__ = [

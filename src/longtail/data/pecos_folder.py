@@ -19,9 +19,9 @@ from pathlib import Path
 
 import scipy.sparse as sp
 
+from longtail._lines import FilePath, read_lines, write_lines
 from longtail.data.dataset import Dataset, Split
 from longtail.data.layout import SHORT_NAMES, assemble, find_file, make_folder
-from longtail.data.lines import FilePath, read_lines, write_lines
 from longtail.data.npz_pairs import read_npz_pair, write_matrix
 from longtail.exceptions import DataFormatError
 

@@ -18,10 +18,10 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from longtail._lines import FilePath, read_lines, write_lines
 from longtail.data.dataset import Dataset
 from longtail.data.label_file import write_label_file
 from longtail.data.layout import find_splits, make_folder
-from longtail.data.lines import FilePath, read_lines, write_lines
 from longtail.data.place import Place
 from longtail.data.records import (
     Record,

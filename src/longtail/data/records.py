@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from longtail._lines import FilePath
+from longtail.answers.vocabulary import Vocabulary
 from longtail.data.dataset import Dataset, Split
 from longtail.data.label_file import find_label_file
 from longtail.data.layout import assemble
-from longtail.data.lines import FilePath
 from longtail.data.place import Place, brief
-from longtail.data.vocabulary import Vocabulary
 
 __all__ = [
     "Record",

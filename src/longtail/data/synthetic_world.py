@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
+from longtail._csr import csr
 from longtail._native import core
 from longtail.data.dataset import Split
 
@@ -202,18 +202,9 @@ class World:
         y_indptr, y_labels = labels
         ones = np.ones(len(y_labels), np.float32)
         return Split(
-            X=_csr(indptr, words, values, self.sizes.d),
-            Y=_csr(y_indptr, y_labels, ones, self.sizes.L),
+            X=csr(indptr, words, values, self.sizes.d),
+            Y=csr(y_indptr, y_labels, ones, self.sizes.L),
         )
-
-
-def _csr(indptr: np.ndarray, indices: np.ndarray, values: np.ndarray, width: int) -> Any:
-    # SciPy keeps one integer type for both arrays: narrow the short one, do not widen the long one.
-    if indptr[-1] < 2**31:
-        indptr = indptr.astype(np.int32)
-    matrix = sp.csr_matrix((values, indices, indptr), shape=(len(indptr) - 1, width), copy=False)
-    matrix.has_canonical_format = True
-    return matrix
 
 
 def _apportion(n: int, share: np.ndarray, least: int) -> np.ndarray:

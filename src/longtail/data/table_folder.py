@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from longtail._lines import FilePath
 from longtail.data.dataset import Dataset
 from longtail.data.label_file import write_label_file
 from longtail.data.layout import find_splits, make_folder
-from longtail.data.lines import FilePath
 from longtail.data.records import named_splits, read_record_folder
 from longtail.data.tables import iter_table, write_table
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
+from longtail._lines import FilePath, read_lines
 from longtail.data.json_lines import read_json_lines
-from longtail.data.lines import FilePath, read_lines
 from longtail.data.place import Place, brief
 from longtail.exceptions import DataFormatError, MissingDependencyError
 

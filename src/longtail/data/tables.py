@@ -25,9 +25,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from longtail._lines import FilePath, open_for_writing
 from longtail.data.cells import check_separator, label_names, text_from
 from longtail.data.json_lines import write_json_lines
-from longtail.data.lines import FilePath, open_for_writing
 from longtail.data.records import Record, texts_and_labels
 from longtail.data.table_rows import table_format, table_rows
 from longtail.exceptions import MissingDependencyError

@@ -18,8 +18,8 @@ from typing import Any, BinaryIO, NamedTuple, Protocol
 
 import numpy as np
 
+from longtail._lines import FilePath, open_bytes
 from longtail._native import core
-from longtail.data.lines import FilePath, open_bytes
 from longtail.exceptions import DataFormatError
 
 __all__ = ["Block", "feed_blocks", "next_block", "text_blocks"]

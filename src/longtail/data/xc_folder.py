@@ -22,6 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
+from longtail._lines import FilePath, read_lines, write_lines
 from longtail.data.dataset import Dataset, Split
 from longtail.data.label_file import find_label_file
 from longtail.data.layout import (
@@ -34,7 +35,6 @@ from longtail.data.layout import (
     make_folder,
     write_filters,
 )
-from longtail.data.lines import FilePath, read_lines, write_lines
 from longtail.data.npz_pairs import read_feature_names, write_names
 from longtail.data.place import brief
 from longtail.data.xc_format import (

@@ -44,9 +44,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from longtail._csr import csr
+from longtail._lines import FilePath, open_for_writing
 from longtail._native import core, csr_args, n_threads
 from longtail._validation import as_features, as_labels, check_same_rows
-from longtail.data.lines import FilePath, open_for_writing
 from longtail.data.xc_text import Layout, parse_file
 
 __all__ = [
@@ -196,12 +197,6 @@ def _portions(*indptrs: np.ndarray) -> Iterator[tuple[int, int]]:
 def _csr(
     entries: tuple[np.ndarray, np.ndarray, np.ndarray], shape: tuple[int, ...]
 ) -> sp.csr_matrix:
-    """Row ends, indices and values as a CSR matrix, without a copy of the latter two."""
+    """Return row ends, indices and values as a CSR matrix of this shape."""
     ends, indices, values = entries
-    fits = len(indices) <= np.iinfo(np.int32).max
-    indptr = np.zeros(len(ends) + 1, np.int32 if fits else np.int64)
-    indptr[1:] = ends
-    matrix = sp.csr_matrix(shape, dtype=np.float32)
-    matrix.indptr, matrix.indices, matrix.data = indptr, indices, values
-    matrix.has_canonical_format = True
-    return matrix
+    return csr(np.concatenate([[0], ends]), indices, values, shape[1])

@@ -11,8 +11,8 @@ import os
 import re
 from typing import Any, NamedTuple
 
+from longtail._lines import FilePath
 from longtail._native import core, n_threads
-from longtail.data.lines import FilePath
 from longtail.data.text_blocks import Block, feed_blocks, next_block, text_blocks
 from longtail.exceptions import DataFormatError
 

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from longtail._native import core, n_threads
+from longtail._renamed import renamed
 from longtail._validation import as_k, as_seed, as_width
-from longtail.data.topk import TopK
+from longtail.answers.topk import TopK
 from longtail.decide.bound import upper_bound
 from longtail.decide.candidates import Candidates, as_candidates
 from longtail.decide.rule import DecisionRule, by_probability, decide_linear, is_exact
@@ -108,7 +109,7 @@ class BlockCoordinateAscent(DecisionRule):
         beta: float = 1.0,
         epsilon: float = 0.0,
         certify: bool = False,
-        random_state: Any = None,
+        random_state: Any = 0,
         n_jobs: int | None = None,
     ) -> None:
         self.metric = metric
@@ -128,14 +129,15 @@ class BlockCoordinateAscent(DecisionRule):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def select(self, eta: Any, *, allow: Any = None, deny: Any = None) -> TopK:
+    @renamed(allow="include", deny="exclude")
+    def select(self, eta: Any, *, include: Any = None, exclude: Any = None) -> TopK:
         """The chosen labels of each row, most probable first; scores are their probabilities.
 
         ``eta`` (n, L): dense, sparse (what is not stored has probability 0) or a ``TopK`` with
-        probabilities. ``allow`` and ``deny``: ids or a mask of labels that may, or may not, be
+        probabilities. ``include`` and ``exclude``: ids or a mask of labels that may, or may not, be
         named.
         """
-        found = as_candidates(eta, allow=allow, deny=deny)
+        found = as_candidates(eta, include=include, exclude=exclude)
         n_starts = self.n_starts
         if n_starts is None:
             n_starts = 8 if len(found.values) < 10_000 else 1

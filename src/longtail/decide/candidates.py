@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from longtail._forms import answers_of
 from longtail._validation import as_features
-from longtail.data.topk import TopK
+from longtail.answers.topk import TopK
 
 __all__ = ["Candidates", "as_candidates", "label_mask"]
 
@@ -57,19 +57,19 @@ class Candidates:
 def as_candidates(
     eta: Any,
     *,
-    allow: Any = None,
-    deny: Any = None,
+    include: Any = None,
+    exclude: Any = None,
     n_labels: int | None = None,
     name: str = "eta",
 ) -> Candidates:
     """Probabilities (n, L) as ``Candidates``: a dense or sparse matrix, or a ``TopK``.
 
     Every entry of a dense matrix is a candidate, zeros too; of a sparse one or a ``TopK``, what is
-    stored. ``allow`` and ``deny`` name labels (ids or a boolean mask) that may, or may not, be
+    stored. ``include`` and ``exclude`` name labels (ids or a boolean mask) that may, or may not, be
     named. Refuses NaN, values outside [0, 1], a width other than ``n_labels``, and whole numbers
     and texts in lists or dense arrays, which are labels and not probabilities.
 
-    >>> as_candidates([[0.2, 0.7]], deny=[0]).values
+    >>> as_candidates([[0.2, 0.7]], exclude=[0]).values
     array([0.7], dtype=float32)
     """
     found = _from_topk(eta) if isinstance(eta, TopK) else _from_matrix(eta, name)
@@ -84,11 +84,13 @@ def as_candidates(
                 f"{name} holds {low if low < 0 else high:g}: decision rules need probabilities in "
                 "[0, 1] (predict_proba_topk of a model, or scores put through a calibration)"
             )
-    if allow is None and deny is None:
+    if include is None and exclude is None:
         return found
-    mask = np.ones(found.n_labels, bool) if allow is None else label_mask(allow, found, "allow")
-    if deny is not None:
-        mask &= ~label_mask(deny, found, "deny")
+    mask = np.ones(found.n_labels, bool)
+    if include is not None:
+        mask &= label_mask(include, found, "include")
+    if exclude is not None:
+        mask &= ~label_mask(exclude, found, "exclude")
     return _filtered(found, mask)
 
 

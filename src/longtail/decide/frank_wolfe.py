@@ -10,8 +10,9 @@ import scipy.sparse as sp
 
 from longtail import persist
 from longtail._native import csr_args
+from longtail._renamed import renamed
 from longtail._validation import as_k, as_labels, as_seed, check_same_rows
-from longtail.data.topk import TopK
+from longtail.answers.topk import TopK
 from longtail.decide.candidates import Candidates, as_candidates
 from longtail.decide.mixture import frank_wolfe
 from longtail.decide.objective import Counts, make_objective
@@ -68,6 +69,8 @@ class FrankWolfe(DecisionRule):
         probabilities by systematic sampling; "heaviest" always uses the rule of
         largest weight.
     candidates_only: as in ``BlockCoordinateAscent``.
+    random_state: seed of ``fit`` and of every ``select``, which draws anew with None: for rows that
+        come one by one, where the same seed draws the same rule each time.
 
     After ``fit``: ``a_``, ``b_`` (rules, L), ``weights_`` (rules,) summing to 1, ``utility_``,
     ``utilities_`` (after each iteration), ``gap_``: for a concave metric and exact
@@ -114,7 +117,7 @@ class FrankWolfe(DecisionRule):
         shrinkage: float = 0.0,
         sampling: str = "rule",
         candidates_only: bool = False,
-        random_state: Any = None,
+        random_state: Any = 0,
         n_jobs: int | None = None,
     ) -> None:
         self.metric = metric
@@ -135,10 +138,11 @@ class FrankWolfe(DecisionRule):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(self: Rule, eta: Any, Y: Any, *, allow: Any = None, deny: Any = None) -> Rule:
+    @renamed(allow="include", deny="exclude")
+    def fit(self: Rule, eta: Any, Y: Any, *, include: Any = None, exclude: Any = None) -> Rule:
         """Learns from probabilities ``eta`` (n, L) and the true labels ``Y`` of the same rows."""
         Y = as_labels(Y)
-        found = as_candidates(eta, allow=allow, deny=deny, n_labels=Y.shape[1])
+        found = as_candidates(eta, include=include, exclude=exclude, n_labels=Y.shape[1])
         check_same_rows(found.n_rows, Y.shape[0], "eta")
         if not found.n_rows or not found.n_labels:
             raise ValueError(f"eta has the shape {found.n_rows, found.n_labels}: nothing to learn")
@@ -170,11 +174,12 @@ class FrankWolfe(DecisionRule):
         self.utility_, self.gap_ = float(best.utilities[-1]), best.gap
         return self
 
-    def select(self, eta: Any, *, allow: Any = None, deny: Any = None) -> TopK:
+    @renamed(allow="include", deny="exclude")
+    def select(self, eta: Any, *, include: Any = None, exclude: Any = None) -> TopK:
         """The chosen labels of each row, most probable first; scores are their probabilities."""
         self._check_fitted()
         self._check()
-        found = as_candidates(eta, allow=allow, deny=deny, n_labels=self.a_.shape[1])
+        found = as_candidates(eta, include=include, exclude=exclude, n_labels=self.a_.shape[1])
         if self.sampling == "madow":
             chosen = madow_sample(self._marginals(found), random_state=as_seed(self.random_state))
             return _with_probabilities(chosen, found, self._slots(found))
@@ -188,10 +193,11 @@ class FrankWolfe(DecisionRule):
         ids, etas = self._decide(found, self.a_, self.b_, rule_of=rule_of, by_probability=True)
         return TopK._trusted(ids, etas, found.n_labels)
 
-    def marginals(self, eta: Any, *, allow: Any = None, deny: Any = None) -> sp.csr_matrix:
+    @renamed(allow="include", deny="exclude")
+    def marginals(self, eta: Any, *, include: Any = None, exclude: Any = None) -> sp.csr_matrix:
         """The probability (n, L) with which each label is named in each row; rows sum to k."""
         self._check_fitted()
-        found = as_candidates(eta, allow=allow, deny=deny, n_labels=self.a_.shape[1])
+        found = as_candidates(eta, include=include, exclude=exclude, n_labels=self.a_.shape[1])
         return self._marginals(found)
 
     def _marginals(self, found: Candidates) -> sp.csr_matrix:

@@ -127,7 +127,7 @@ def _exchange(mixture: Mixture, objective: Objective, tol: float, most: int) -> 
 def _move(mixture: Mixture, objective: Objective, far: np.ndarray) -> float:
     """Goes toward other weights as far as pays, and tells what that gained."""
     step, gain = objective.search(mixture.now, mixture.mixed(far))
-    if step <= 0 or gain <= 0:
+    if gain <= 0:  # at step 0
         return 0.0
     mixture.set_weights((1 - step) * np.array(mixture.weights) + step * far)
     return gain

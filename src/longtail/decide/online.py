@@ -9,8 +9,9 @@ import numpy as np
 
 from longtail import persist
 from longtail._native import core
+from longtail._renamed import renamed
 from longtail._validation import as_labels, as_width, check_same_rows
-from longtail.data.topk import TopK
+from longtail.answers.topk import TopK
 from longtail.decide.candidates import as_candidates
 from longtail.decide.rule import DecisionRule, by_probability, is_exact
 from longtail.decide.utilities import native_name
@@ -73,7 +74,8 @@ class OnlineRule(DecisionRule):
         self.epsilon = epsilon
         self._lock = threading.Lock()
 
-    def select(self, eta: Any, *, allow: Any = None, deny: Any = None) -> TopK:
+    @renamed(allow="include", deny="exclude")
+    def select(self, eta: Any, *, include: Any = None, exclude: Any = None) -> TopK:
         """Decides the rows of ``eta`` in order and counts each of them.
 
         Probabilities, filters and answer as in ``BlockCoordinateAscent.select``; only candidates
@@ -86,7 +88,7 @@ class OnlineRule(DecisionRule):
         native = native_name(self.metric, coverage=False)
         with self._lock:
             width = len(self.t_) if hasattr(self, "t_") else self.n_labels
-            found = as_candidates(eta, allow=allow, deny=deny, n_labels=width)
+            found = as_candidates(eta, include=include, exclude=exclude, n_labels=width)
             k = as_width(self.k, found.n_labels)
             if not hasattr(self, "t_"):
                 self.reset(found.n_labels)

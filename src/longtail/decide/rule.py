@@ -10,8 +10,8 @@ import numpy as np
 from longtail import persist
 from longtail._native import core, n_threads
 from longtail._validation import as_width
+from longtail.answers.topk import TopK
 from longtail.base import Estimator
-from longtail.data.topk import TopK
 from longtail.decide.candidates import Candidates
 
 __all__ = ["DecisionRule", "by_probability", "count_linear", "decide_linear", "is_exact"]
@@ -25,7 +25,7 @@ class DecisionRule(Estimator, ABC):
     type_tag: ClassVar[str] = "decision-rule"
 
     @abstractmethod
-    def select(self, eta: Any, *, allow: Any = None, deny: Any = None) -> TopK:
+    def select(self, eta: Any, *, include: Any = None, exclude: Any = None) -> TopK:
         """The labels chosen for every row."""
 
     def __sklearn_is_fitted__(self) -> bool:

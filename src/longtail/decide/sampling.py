@@ -12,7 +12,7 @@ from longtail._validation import as_features, as_seed
 __all__ = ["madow_sample"]
 
 
-def madow_sample(marginals: Any, *, random_state: Any = None) -> sp.csr_matrix:
+def madow_sample(marginals: Any, *, random_state: Any = 0) -> sp.csr_matrix:
     """A random set of labels for each row, in which label j is included with probability h_ij.
 
     ``marginals`` (n, L): h in [0, 1], dense or sparse; a row that sums to a whole number k yields

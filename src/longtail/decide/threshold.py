@@ -9,8 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail import persist
+from longtail._renamed import renamed
 from longtail._validation import as_k, as_labels, check_same_rows
-from longtail.data.topk import TopK
+from longtail.answers.topk import TopK
 from longtail.decide.candidates import Candidates, as_candidates
 from longtail.decide.prefixes import Prefixes
 from longtail.decide.rule import DecisionRule, decide_linear
@@ -121,7 +122,8 @@ class Threshold(DecisionRule):
         self.thresholds_ = thresholds
         return self
 
-    def select(self, eta: Any, *, allow: Any = None, deny: Any = None) -> TopK:
+    @renamed(allow="include", deny="exclude")
+    def select(self, eta: Any, *, include: Any = None, exclude: Any = None) -> TopK:
         """The labels above their thresholds, most probable first; a row without any is empty.
 
         As many slots as the longest answer needs, at least one.
@@ -129,7 +131,7 @@ class Threshold(DecisionRule):
         self._check_fitted()
         self._check()
         n_labels = len(self.thresholds_)
-        found = as_candidates(eta, allow=allow, deny=deny, n_labels=n_labels)
+        found = as_candidates(eta, include=include, exclude=exclude, n_labels=n_labels)
         k = max(1, found.longest) if self.k is None else as_k(self.k)
         ones, b = np.ones(n_labels), -self.thresholds_
         ids, etas = decide_linear(

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from longtail import persist
+from longtail._renamed import renamed
 from longtail._validation import as_k
-from longtail.data.topk import TopK
+from longtail.answers.topk import TopK
 from longtail.decide.candidates import Candidates, as_candidates
 from longtail.decide.rule import DecisionRule, decide_linear, is_exact
 
@@ -35,12 +36,13 @@ class TopKRule(DecisionRule):
         self.min_probability = min_probability
         self.n_jobs = n_jobs
 
-    def select(self, eta: Any, *, allow: Any = None, deny: Any = None) -> TopK:
+    @renamed(allow="include", deny="exclude")
+    def select(self, eta: Any, *, include: Any = None, exclude: Any = None) -> TopK:
         """The most probable labels; a row with fewer candidates than k is padded."""
         k, low = as_k(self.k), self.min_probability
         if not 0 <= low <= 1:
             raise ValueError(f"min_probability must lie in [0, 1], got {low!r}")
-        found = as_candidates(eta, allow=allow, deny=deny)
+        found = as_candidates(eta, include=include, exclude=exclude)
         ones, zeros = np.ones(found.n_labels), np.zeros(found.n_labels)
         ids, scores = decide_linear(
             found, ones, zeros, k, exactly=True, candidates_only=True, n_jobs=self.n_jobs
@@ -111,10 +113,11 @@ class WeightedTopK(DecisionRule):
         self.candidates_only = candidates_only
         self.n_jobs = n_jobs
 
-    def select(self, eta: Any, *, allow: Any = None, deny: Any = None) -> TopK:
+    @renamed(allow="include", deny="exclude")
+    def select(self, eta: Any, *, include: Any = None, exclude: Any = None) -> TopK:
         """The labels of largest gain, best first; scores are the gains."""
         k, exactly = as_k(self.k), is_exact(self.budget)
-        found = as_candidates(eta, allow=allow, deny=deny)
+        found = as_candidates(eta, include=include, exclude=exclude)
         a, b = self.weights(found)
         ids, scores = decide_linear(
             found,

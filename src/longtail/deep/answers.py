@@ -12,7 +12,7 @@ import numpy as np
 
 from longtail import persist
 from longtail._native import core
-from longtail.codes.products import PackedRows, times_dense
+from longtail._products import PackedRows, times_dense
 from longtail.deep.output_plan import PARAMETERS
 from longtail.exceptions import ModelFormatError
 

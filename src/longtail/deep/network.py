@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -11,16 +13,17 @@ import scipy.sparse as sp
 
 from longtail import persist
 from longtail._native import n_threads
+from longtail._products import times_dense
 from longtail._validation import as_features, as_k, as_labels, as_seed, n_instances
+from longtail.answers.label_filter import LabelFilter
+from longtail.answers.topk import TopK
+from longtail.base import unfitted
 from longtail.calibrate.ranker import ProbabilityRanker
-from longtail.codes.products import times_dense
-from longtail.data.label_filter import LabelFilter
-from longtail.data.topk import TopK
 from longtail.deep.answers import OutputArrays
 from longtail.deep.output_plan import OutputPlan
 from longtail.exceptions import MissingDependencyError, ModelFormatError
-from longtail.features.unit_rows import unit_rows
-from longtail.linear.missing_labels import fitted_propensity, put_parameter, take_parameter
+from longtail.features.unit_length import unit_rows
+from longtail.linear.train.missing_labels import fitted_propensity, put_parameter, take_parameter
 
 __all__ = ["Network", "one_label_each"]
 
@@ -70,8 +73,7 @@ class Network(ProbabilityRanker):
         "float8" keeps weights of so many bits and no copy of them, trained by SGD; ``fan_in`` keeps
         so many weights per label. ``preset`` ("renee", "elmo-bf16", "elmo-fp8", "dst") and
         ``output_options`` set more: ``longtail.deep.output_plan.OutputPlan`` has the names
-    checkpoint : a directory; training saves itself there after every epoch, and goes on from there
-        when it is started again with the same data and parameters
+    checkpoint : the old place of an argument of ``fit``, until 0.2
     normalize : scale rows to unit length
     random_state, n_jobs : on a CPU the same seed gives the same bits for any number of threads
 
@@ -150,27 +152,67 @@ class Network(ProbabilityRanker):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, Y: Any, *, after_epoch: Hook | None = None, n_label_rows: int = 0) -> Any:
+    def fit(
+        self,
+        X: Any,
+        Y: Any,
+        *,
+        checkpoint: str | os.PathLike[str] | None = None,
+        after_epoch: Hook | None = None,
+        n_label_rows: int = 0,
+    ) -> Any:
         """Learn from features ``X`` (n, d) and labels ``Y`` (n, L).
 
-        ``after_epoch(epoch, seconds, network)`` is called with the network as it is after every
-        epoch, for curves; the time it takes is not counted. ``n_label_rows``: so many of the last
-        rows were made of label texts (``longtail.augment``); they are neither validated on nor
-        counted in propensities.
+        ``checkpoint``: a directory; training saves itself there after every epoch, and goes on from
+        there when it is started again with the same data and parameters. ``after_epoch(epoch,
+        seconds, network)`` is called with the network as it is after every epoch, for curves; the
+        time it takes is not counted. ``n_label_rows``: so many of the last rows were made of label
+        texts (``longtail.augment``); they are neither validated on nor counted in propensities.
         """
-        return self._learn(X, Y, after_epoch=after_epoch, n_label_rows=n_label_rows)
+        return self._learn(
+            X,
+            Y,
+            checkpoint=self._folder(checkpoint),
+            after_epoch=after_epoch,
+            n_label_rows=n_label_rows,
+        )
+
+    def _folder(self, checkpoint: str | os.PathLike[str] | None) -> str | os.PathLike[str] | None:
+        if self.checkpoint is None:
+            return checkpoint
+        warnings.warn(
+            "Network(checkpoint=…) is fit(…, checkpoint=…) now; the old place goes in 0.2",
+            DeprecationWarning,
+            stacklevel=3,
+        )
+        return self.checkpoint if checkpoint is None else checkpoint
 
     def _fit(
-        self, X: Any, Y: Any, *, after_epoch: Hook | None = None, n_label_rows: int = 0
+        self,
+        X: Any,
+        Y: Any,
+        *,
+        checkpoint: str | os.PathLike[str] | None = None,
+        after_epoch: Hook | None = None,
+        n_label_rows: int = 0,
     ) -> None:
         loss = self.loss
         if loss not in LOSSES:
             raise ValueError(f"loss must be one of {', '.join(LOSSES)}, got {loss!r}")
         if loss == "auto":
             loss = "softmax" if one_label_each(Y) else "sigmoid"
-        self._train(X, Y, loss, after_epoch=after_epoch, n_label_rows=n_label_rows)
+        self._train(
+            X, Y, loss, checkpoint=checkpoint, after_epoch=after_epoch, n_label_rows=n_label_rows
+        )
 
-    def fit_targets(self, X: Any, T: Any, *, after_epoch: Hook | None = None) -> Network:
+    def fit_targets(
+        self,
+        X: Any,
+        T: Any,
+        *,
+        checkpoint: str | os.PathLike[str] | None = None,
+        after_epoch: Hook | None = None,
+    ) -> Network:
         """Learn targets ``T`` (n, c); ``decision_function`` predicts them.
 
         The loss of a row is ``1/2 |z - t|^2`` ("auto" and "squared") or ``|z - t|`` ("length"):
@@ -189,7 +231,7 @@ class Network(ProbabilityRanker):
         if not np.isfinite(T).all():
             raise ValueError("targets must be finite")
         loss = "squared" if self.loss == "auto" else self.loss
-        self._train(X, T, loss, after_epoch=after_epoch)
+        self._train(X, T, loss, checkpoint=self._folder(checkpoint), after_epoch=after_epoch)
         self._forget()
         self.n_features_in_, self.n_labels_ = int(X.shape[1]), int(T.shape[1])
         return self
@@ -228,7 +270,7 @@ class Network(ProbabilityRanker):
             raise TypeError("a network that was fitted to targets cannot be tuned on labels")
         X = as_features(X, n_features=self.n_features_in_)
         Y = as_labels(Y, n_rows=X.shape[0], n_labels=self.n_labels_)
-        out = Network(**self.get_params(deep=False))
+        out = unfitted(self)
         start = (self.input_weights_, self.input_bias_, self._output_arrays())
         out._train(X, Y, self.loss_, start=start, epochs=as_k(epochs, "epochs"))
         out.n_features_in_, out.n_labels_ = self.n_features_in_, self.n_labels_
@@ -240,6 +282,7 @@ class Network(ProbabilityRanker):
         targets: Any,
         loss: str,
         *,
+        checkpoint: str | os.PathLike[str] | None = None,
         after_epoch: Hook | None = None,
         n_label_rows: int = 0,
         start: tuple[np.ndarray, np.ndarray, OutputArrays] | None = None,
@@ -262,10 +305,15 @@ class Network(ProbabilityRanker):
                 "hidden and auxiliary are for TextNetwork: a Network has its own hidden layer"
             )
         n = n_instances(X.shape[0], n_label_rows)
-        plan = Plan.of(self, seed=as_seed(self.random_state), n_label_rows=n_label_rows)
+        plan = Plan.of(
+            self,
+            seed=as_seed(self.random_state),
+            checkpoint=checkpoint,
+            n_label_rows=n_label_rows,
+        )
         if start is not None:
             rate = plan.learning_rate / 10
-            plan = replace(plan, epochs=epochs, validation=0.0, checkpoint=None, learning_rate=rate)
+            plan = replace(plan, epochs=epochs, validation=0.0, learning_rate=rate)
             outputs = outputs.gentler()
         propensity = None
         if self.missing_labels is not None:
@@ -277,7 +325,7 @@ class Network(ProbabilityRanker):
         if after_epoch is not None:
 
             def look(epoch: int, seconds: float, arrays: tuple[Any, ...]) -> None:
-                now = Network(**self.get_params(deep=False))
+                now = unfitted(self)
                 now._take_trained(arrays, [], epoch, loss)
                 now.n_features_in_, now.n_labels_ = X.shape[1], targets.shape[1]
                 after_epoch(epoch, seconds, now)

@@ -32,7 +32,7 @@ resuming      The same call again does what is missing, there or here, with any 
 
 ``tasks`` runs them, ``shared`` are the files they read, ``lease`` is the one that ends them,
 ``engines`` names the engines. What is a
-part, and what a task reads, is told by the room that trains (``longtail.linear.elsewhere``).
+part, and what a task reads, is told by the room that trains (``longtail.linear.train.elsewhere``).
 """
 
 from longtail.distributed.engines import engine

@@ -51,7 +51,7 @@ def engine(name: str, *, n_jobs: int = -1, **options: Any) -> Any:
     installed: it says which extra brings it.
 
     >>> import tempfile, longtail as lt
-    >>> data = lt.make_longtail(n=200, d=50, L=20, random_state=0).train
+    >>> data = lt.data.make_longtail(n=200, d=50, L=20, random_state=0).train
     >>> with lt.distributed.engine("loky", n_jobs=2):
     ...     model = lt.XRLinear().fit(data.X, data.Y, checkpoint=tempfile.mkdtemp())
     >>> here = lt.XRLinear().fit(data.X, data.Y)

@@ -1,6 +1,6 @@
 """Several rankers, one answer."""
 
-from longtail.ensemble.combine import combine
 from longtail.ensemble.ensemble import Ensemble
+from longtail.ensemble.fusion import combine
 
 __all__ = ["Ensemble", "combine"]

@@ -10,19 +10,19 @@ from pathlib import Path
 from typing import Any
 
 from longtail import persist
+from longtail._models import from_state
 from longtail._validation import as_k, as_seed
-from longtail.base import Ranker
+from longtail.answers.label_filter import LabelFilter
+from longtail.answers.topk import TopK
+from longtail.answers.vocabulary import Vocabulary
+from longtail.base import Ranker, unfitted
 from longtail.calibrate.ranker import ProbabilityRanker
-from longtail.data.label_filter import LabelFilter
 from longtail.data.paired_rows import PairedRows
 from longtail.data.text_rows import TextRows
 from longtail.data.tokens import Tokens
-from longtail.data.topk import TopK
-from longtail.data.vocabulary import Vocabulary
-from longtail.ensemble.combine import RULES, combine
+from longtail.ensemble.fusion import RULES, combine
 from longtail.exceptions import ModelFormatError
 from longtail.features.tokenizer import as_texts
-from longtail.models import from_state
 from longtail.text import XRTransformer
 
 __all__ = ["Ensemble"]
@@ -44,7 +44,7 @@ class Ensemble(ProbabilityRanker):
     After ``fit``: ``members_``.
 
     >>> import longtail as lt
-    >>> pair = lt.Ensemble(models=[lt.Popularity(), lt.NearestNeighbors()])
+    >>> pair = lt.Ensemble(models=[lt.baselines.Popularity(), lt.baselines.NearestNeighbors()])
     >>> pair.fit([[1.0, 0.0], [0.0, 1.0]], [[0], [1]]).predict_topk([[0.9, 0.0]], k=1).indices
     array([[0]], dtype=int32)
     """
@@ -96,7 +96,7 @@ class Ensemble(ProbabilityRanker):
             raise ValueError("models is empty: give the rankers to combine")
         members: list[Ranker] = []
         for i, model in enumerate(self.models):
-            member = type(model)(**model.get_params(deep=False))
+            member = unfitted(model)
             how: dict[str, Any] = {}
             takes = signature(member.fit).parameters
             if checkpoint is not None and "checkpoint" in takes:
@@ -171,7 +171,7 @@ class Ensemble(ProbabilityRanker):
             raise ValueError("members is empty: give the rankers to combine")
         if len({_shape(member) for member in members}) > 1:
             raise ValueError("members must share features and labels")
-        copies = [type(member)(**member.get_params(deep=False)) for member in members]
+        copies = [unfitted(member) for member in members]
         self = cls(models=copies, **params)
         self._check_params()
         self.members_ = list(members)
@@ -263,7 +263,7 @@ class Ensemble(ProbabilityRanker):
         for model in self.members_:
             if not isinstance(model, Ranker) or _shape(model) != _shape(self):
                 raise ModelFormatError("a member of the ensemble has other features or labels")
-        self.models = [type(model)(**model.get_params(deep=False)) for model in self.members_]
+        self.models = [unfitted(model) for model in self.members_]
 
 
 def _shape(model: Ranker) -> tuple[int | None, int]:

@@ -3,7 +3,7 @@
 from longtail.features.block_rows import beside
 from longtail.features.mapped_rows import load_matrix, save_matrix
 from longtail.features.tfidf import Tfidf
-from longtail.features.unit_rows import unit_rows
+from longtail.features.unit_length import unit_rows
 from longtail.features.vectorized import load_vectorized, vectorize_files
 
 __all__ = [

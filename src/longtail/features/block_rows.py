@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from longtail._blocks import BlockRows
 from longtail._validation import as_features, check_same_rows
-from longtail.features.unit_rows import unit_rows
+from longtail.features.unit_length import unit_rows
 
 __all__ = ["beside"]
 
@@ -23,7 +23,7 @@ def beside(X: Any, vectors: Any, *, weight: float = 1.0, n_threads: int = 1) -> 
     block as such, several times as fast as the same numbers as entries of a sparse matrix.
 
     >>> import longtail as lt
-    >>> rows = lt.beside([[3.0, 4.0], [0.0, 1.0]], [[0.0, 2.0], [1.0, 0.0]])
+    >>> rows = lt.features.beside([[3.0, 4.0], [0.0, 1.0]], [[0.0, 2.0], [1.0, 0.0]])
     >>> rows.toarray()
     array([[0.6, 0.8, 0. , 1. ],
            [0. , 1. , 1. , 0. ]], dtype=float32)

@@ -18,6 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail import persist
+from longtail._csr import csr
 from longtail._validation import as_features
 from longtail.exceptions import ModelFormatError
 
@@ -38,8 +39,8 @@ def save_matrix(path: str | os.PathLike[str], X: Any, *, overwrite: bool = False
     >>> import tempfile, longtail as lt
     >>> folder = tempfile.mkdtemp() + "/rows"
     >>> blocks = (np.eye(3, dtype=np.float32) * (i + 1) for i in range(2))
-    >>> lt.save_matrix(folder, blocks)
-    >>> lt.load_matrix(folder).toarray()[3:]
+    >>> lt.features.save_matrix(folder, blocks)
+    >>> lt.features.load_matrix(folder).toarray()[3:]
     array([[2., 0., 0.],
            [0., 2., 0.],
            [0., 0., 2.]], dtype=float32)
@@ -88,13 +89,7 @@ def load_matrix(
     n_rows, n_cols = state.count("n_rows", 2**62), state.count("n_cols")
     indptr, indices, values, _ = state.csr("rows", n_rows, n_cols)
     _check_order(indptr, indices, os.fspath(path))
-    out = sp.csr_matrix((n_rows, n_cols), dtype=np.float32)
-    # SciPy wants both index arrays alike, and would copy the large one.
-    narrow = len(indices) <= np.iinfo(np.int32).max
-    out.indptr = indptr.astype(np.int32) if narrow else indptr
-    out.indices, out.data = indices, values
-    out.has_canonical_format = True
-    return out
+    return csr(indptr, indices, values, n_cols)
 
 
 def take_rows(X: Any, rows: np.ndarray) -> Any:

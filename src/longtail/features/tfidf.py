@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from longtail._csr import csr
 from longtail._native import core, n_threads
 from longtail.base import Estimator
 from longtail.exceptions import ModelFormatError
@@ -140,7 +141,7 @@ class Tfidf(Estimator):
         """Learn from shards of texts, one in memory at a time: bit for bit ``fit`` on all of them.
 
         What a shard's terms count goes to a temporary file (``TMPDIR``); what stays in memory is
-        the vocabulary that is kept. ``longtail.vectorize_files`` does this for files.
+        the vocabulary that is kept. ``longtail.features.vectorize_files`` does this for files.
 
         >>> shards = [["rare labels matter", "labels with few texts"], ["rare texts, rare labels"]]
         >>> Tfidf().fit_shards(iter(shards)).get_feature_names_out().tolist()
@@ -322,13 +323,7 @@ class Tfidf(Estimator):
 
     def _csr(self, arrays: Any) -> sp.csr_matrix:
         indptr, indices, values = arrays
-        wide = indptr[-1] > np.iinfo(np.int32).max  # SciPy wants offsets and columns of one type
-        out = sp.csr_matrix((len(indptr) - 1, self.n_columns_), dtype=np.float32)
-        out.indptr = indptr if wide else indptr.astype(np.int32)
-        out.indices = indices.astype(np.int64) if wide else indices
-        out.data = values
-        out.has_canonical_format = True
-        return out
+        return csr(indptr, indices, values, self.n_columns_)
 
     def _get_state(self) -> State:
         params = {**self._checked().as_json(), "n_jobs": self.n_jobs}

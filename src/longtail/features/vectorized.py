@@ -107,8 +107,8 @@ def vectorize_files(
     ...     row = {"text": f"a {word}", "labels": [word]}
     ...     _ = Path(folder, f"{i}.jsonl").write_text(json.dumps(row))
     >>> files = sorted(Path(folder).glob("*.jsonl"))
-    >>> vectorizer = lt.vectorize_files(files, f"{folder}/rows", lt.Tfidf(min_df=1))
-    >>> data = lt.load_vectorized(f"{folder}/rows")
+    >>> vectorizer = lt.features.vectorize_files(files, f"{folder}/rows", lt.Tfidf(min_df=1))
+    >>> data = lt.features.load_vectorized(f"{folder}/rows")
     >>> data.train.X.toarray().tolist(), data.label_names
     ([[1.0, 0.0], [0.0, 1.0]], ['cat', 'cow'])
     """

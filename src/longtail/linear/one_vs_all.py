@@ -10,15 +10,15 @@ import scipy.sparse as sp
 
 from longtail._native import n_threads
 from longtail._validation import as_seed
-from longtail.data.label_filter import LabelFilter
-from longtail.data.topk import TopK
-from longtail.features.unit_rows import unit_rows
-from longtail.linear.level import LevelProblem, all_rows, by_column, check_cost, training_rows
-from longtail.linear.memory import plan_memory
-from longtail.linear.parts import TrainingLevel
+from longtail.answers.label_filter import LabelFilter
+from longtail.answers.topk import TopK
+from longtail.features.unit_length import unit_rows
 from longtail.linear.ranker import LinearRanker
-from longtail.linear.searching import all_scores, n_dense
-from longtail.linear.training import train_levels
+from longtail.linear.search.searching import all_scores, n_dense
+from longtail.linear.train.level import LevelProblem, all_rows, by_column, check_cost, training_rows
+from longtail.linear.train.memory import plan_memory
+from longtail.linear.train.parts import TrainingLevel
+from longtail.linear.train.together import train_levels
 
 __all__ = ["OneVsAll"]
 
@@ -39,14 +39,14 @@ class OneVsAll(LinearRanker):
     missing_labels : propensities, the probability of each label to be observed where it is
         relevant: an array (L,), a model of ``longtail.propensity`` (a ``JainPropensity`` may be
         unfitted), or None to take absent labels for irrelevant
-    correction : what is done about them, see ``longtail.linear.missing_labels``: "surrogate"
+    correction : what is done about them, see ``longtail.linear.train.missing_labels``: "surrogate"
         (observed labels weigh ``2/p - 1``), "surrogate+balance", "balance+surrogate", and for the
         logistic loss "unbiased" and "normalized"
     l1 : weight of the absolute values, which are rounded off below ``smoothing``; so is the
         Huber hinge
     solver : "dual" (coordinate descent), "newton", or "auto": the dual where it can, being faster
-    tolerance, max_iter : when to stop (``longtail.solvers.SolverOptions``); the weights move little
-        below the default tolerance
+    tolerance, max_iter : when to stop (``longtail.linear.train.solver_options``); the weights
+        move little below the default tolerance
     bias : value of the constant feature, 0 for none; its weight is regularised like the others
         unless ``regularize_bias`` is False
     threshold : weights smaller than this are dropped; or give ``prune_budget``, by how much of
@@ -54,7 +54,7 @@ class OneVsAll(LinearRanker):
     start : where Newton begins: "mean_separating" (as DiSMEC++), "zero", "negative_bias",
         "negative_mean"; the optimum is the same
     normalize : scale rows to unit length, before the bias is appended
-    memory_limit : bytes, or a text like "8GB", that training plans for (``longtail.linear.memory``)
+    memory_limit : bytes, or a text like "8GB", that training plans for (``linear.train.memory``)
     random_state, n_jobs : the same seed gives the same bits for any number of threads
 
     After ``fit``: ``layers_`` with the weights (``coef_`` as a CSR matrix), ``label_of_leaf_``,

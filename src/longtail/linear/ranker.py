@@ -18,28 +18,28 @@ from longtail import persist
 from longtail._blocks import BlockRows
 from longtail._native import core, n_threads, native_info
 from longtail._validation import as_k, n_instances
+from longtail.answers.label_filter import LabelFilter
+from longtail.answers.topk import TopK
 from longtail.calibrate.ranker import ProbabilityRanker
-from longtail.data.label_filter import LabelFilter
-from longtail.data.topk import TopK
 from longtail.exceptions import ModelFormatError
-from longtail.linear.checkpoint import Checkpoint, fingerprint
-from longtail.linear.explaining import Explaining
-from longtail.linear.growing import PER_LABEL, Growing
-from longtail.linear.kept_rows import KeptRows, draw_rows
-from longtail.linear.label_weights import LabelWeights, per_label
-from longtail.linear.layer import Layer
-from longtail.linear.level import as_weight
-from longtail.linear.missing_labels import (
+from longtail.linear.explain.explaining import Explaining
+from longtail.linear.grow.growing import PER_LABEL, Growing
+from longtail.linear.grow.kept_rows import KeptRows, draw_rows
+from longtail.linear.search.layer import Layer
+from longtail.linear.search.post_processing import post_processors
+from longtail.linear.search.searching import n_dense, search
+from longtail.linear.shards import ShardMark
+from longtail.linear.train.checkpoint import Checkpoint, fingerprint
+from longtail.linear.train.label_weights import LabelWeights, per_label
+from longtail.linear.train.level import as_weight
+from longtail.linear.train.missing_labels import (
     check_correction,
     corrected,
     fitted_propensity,
     put_parameter,
     take_parameter,
 )
-from longtail.linear.post_processing import post_processors
-from longtail.linear.searching import n_dense, search
-from longtail.linear.shards import ShardMark
-from longtail.solvers import SolverOptions
+from longtail.linear.train.solver_options import SolverOptions
 
 __all__ = ["LinearRanker", "beam_widths"]
 

@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 import numpy as np
 import scipy.sparse as sp
 
-from longtail.data.topk import TopK
+from longtail.answers.topk import TopK
 
 __all__ = ["MODEL_HEADER", "RemoteShard", "ShardLost", "pack_top", "unpack_rows"]
 

@@ -10,9 +10,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail import persist
+from longtail.answers.label_filter import LabelFilter
+from longtail.answers.topk import TopK
 from longtail.calibrate.ranker import ProbabilityRanker
-from longtail.data.label_filter import LabelFilter
-from longtail.data.topk import TopK
 from longtail.exceptions import ModelFormatError
 from longtail.linear.remote_shard import RemoteShard
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from longtail._validation import as_k
 from longtail.exceptions import ModelFormatError
-from longtail.linear.layer import Layer
+from longtail.linear.search.layer import Layer
 
 __all__ = ["ShardMark", "check_whole", "label_shards"]
 

@@ -11,15 +11,19 @@ import scipy.sparse as sp
 
 from longtail import persist
 from longtail._native import core, n_threads
-from longtail._validation import as_features, as_seed
-from longtail.data.label_filter import LabelFilter
-from longtail.data.topk import TopK
+from longtail._validation import as_features, as_seed, let_pass
+from longtail.answers.label_filter import LabelFilter
+from longtail.answers.topk import TopK
+from longtail.base import unfitted
 from longtail.exceptions import ModelFormatError
-from longtail.features.unit_rows import unit_rows
-from longtail.linear.checkpoint import Checkpoint
-from longtail.linear.label_weights import LabelWeights
-from longtail.linear.layer import Layer
-from longtail.linear.level import (
+from longtail.features.unit_length import unit_rows
+from longtail.linear.ranker import LinearRanker, beam_widths
+from longtail.linear.search.layer import Layer
+from longtail.linear.search.post_processing import post_processors
+from longtail.linear.search.searching import n_dense, search
+from longtail.linear.train.checkpoint import Checkpoint
+from longtail.linear.train.label_weights import LabelWeights
+from longtail.linear.train.level import (
     LevelProblem,
     all_rows,
     by_column,
@@ -28,13 +32,10 @@ from longtail.linear.level import (
     ones_of,
     training_rows,
 )
-from longtail.linear.memory import MemoryPlan, plan_memory
-from longtail.linear.negatives import check_schemes, parent_rows, schemes_of
-from longtail.linear.parts import TrainingLevel
-from longtail.linear.post_processing import post_processors
-from longtail.linear.ranker import LinearRanker, beam_widths
-from longtail.linear.searching import n_dense, search
-from longtail.linear.training import train_levels
+from longtail.linear.train.memory import MemoryPlan, plan_memory
+from longtail.linear.train.negatives import check_schemes, parent_rows, schemes_of
+from longtail.linear.train.parts import TrainingLevel
+from longtail.linear.train.together import train_levels
 from longtail.tree import LabelTree
 
 __all__ = ["XRLinear"]
@@ -48,7 +49,7 @@ class XRLinear(LinearRanker):
     Labels are clustered into a tree; every node has a linear classifier that tells which of the
     rows that reach its parent belong to it, ``min_w 1/2 |w|^2 + sum_i C_i loss(y_i w.x_i)``.
     A query walks down the tree keeping the ``beam`` best nodes of each level; the score of a label
-    combines the scores along its path (``longtail.linear.post_processing``).
+    combines the scores along its path (``longtail.linear.search.post_processing``).
 
     The default tree is wide and shallow (``default_tree``): clusters of several hundred labels cost
     little in the lane layout, and fewer clusters lose fewer labels on the way.
@@ -59,20 +60,20 @@ class XRLinear(LinearRanker):
     loss : "squared_hinge", "hinge", "logistic" or "huber_hinge"
     C : cost of an error, against the regulariser; a number, or one per level
     positive_weight, negative_weight : multiply the cost of positives and negatives; a number, or
-        one per label (``longtail.linear.label_weights`` says what an inner node makes of them)
+        one per label (``linear.train.label_weights`` says what an inner node makes of them)
     missing_labels, correction : as in ``OneVsAll``; in a tree with inner nodes, corrections by
         weights only (the "surrogate" ones)
     cost_weights : weight of a positive by its relevance, the number of positive labels below the
         node: None, "counts", or "normalized" (XR-Transformer eq. 6: divided by the row's sum)
     negatives : rows that the children of a node train on: "tfn" those positive for it, "man" those
         whose beam reaches it, with each child's own positives, "tfn+man" both; one name for all
-        levels, or one for each but the first (``longtail.linear.negatives``)
+        levels, or one for each but the first (``longtail.linear.train.negatives``)
     l1, smoothing, solver, tolerance, max_iter, bias, regularize_bias, threshold, prune_budget,
         start : as in ``OneVsAll``
     beam : nodes kept per level, a number or one per level; None searches exactly
     post_processor : "l3-hinge" and its kin, for all levels or one name per level
     normalize : scale rows to unit length, before the bias is appended
-    memory_limit : bytes, or a text like "8GB", that training plans for (``longtail.linear.memory``)
+    memory_limit : bytes, or a text like "8GB", that training plans for (``linear.train.memory``)
     random_state, n_jobs : the same seed gives the same bits for any number of threads
 
     A probabilistic label tree is ``XRLinear(loss="logistic", post_processor="sigmoid")``; Parabel's
@@ -202,7 +203,7 @@ class XRLinear(LinearRanker):
         targets, weights = self._corrected(Y, propensity)
         finished = self._checkpoint(checkpoint, row_weight, X, Y, extra, label_features, propensity)
         if self.normalize:
-            X = unit_rows(X, threads, checkpoint)
+            X = let_pass(unit_rows(X, threads, checkpoint))
         tree = self._fit_tree(X, Y, seed, memory, finished, label_features)
         depth = len(tree.level_sizes_)
         post_processors(self.post_processor, depth)
@@ -266,10 +267,10 @@ class XRLinear(LinearRanker):
         if self.tree is None:
             tree = default_tree(Y.shape[1], memory.features_per_label)
         else:
-            tree = _copy(self.tree)
+            tree = unfitted(self.tree)
             if self.memory_limit is not None and tree.max_features_per_label is None:
                 tree.set_params(max_features_per_label=memory.features_per_label)
-        tree.set_params(random_state=seed & (2**63 - 1), n_jobs=self.n_jobs)
+        tree.set_params(random_state=seed, n_jobs=self.n_jobs)
         tree.fit(X, Y, label_features=label_features)
         if checkpoint is not None:
             checkpoint.save("tree", tree._get_state())
@@ -347,7 +348,7 @@ class XRLinear(LinearRanker):
         """The k best labels of each row, best first; equal scores go to the smaller label id.
 
         ``beam`` overrides the model's for this call; None searches every node, exactly.
-        ``include`` and ``exclude`` are allow and deny lists, as for every ranker. They act inside
+        ``include`` and ``exclude`` choose labels, as for every ranker. They act inside
         the search: nodes with no allowed label below them are not kept, and the beam widens where
         it must, so that k labels come back if k are allowed.
         """
@@ -415,7 +416,7 @@ class XRLinear(LinearRanker):
             raise ModelFormatError(
                 f"the tree has levels of {self.tree_.level_sizes_} nodes, the layers of {sizes}"
             )
-        self.tree = None if state.meta.get("default_tree") else _copy(self.tree_)
+        self.tree = None if state.meta.get("default_tree") else unfitted(self.tree_)
 
 
 def default_tree(n_labels: int, features_per_label: int = 256) -> LabelTree:
@@ -440,7 +441,3 @@ def _extra_rows(rows: Any, shape: tuple[int, int]) -> sp.csr_matrix:
     if matrix.shape != shape:
         raise ValueError(f"extra_rows must have the shape of Y, {shape}, got {matrix.shape}")
     return (matrix != 0).astype(np.float32)
-
-
-def _copy(tree: LabelTree) -> LabelTree:
-    return LabelTree(**tree.get_params(deep=False))

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from longtail.losses.binary import BinaryLoss, as_binary
-from longtail.losses.normalized_weights import normalized_weights
 from longtail.losses.observed import LossValue, Observed, check_inputs
+from longtail.losses.row_weights import normalized_weights
 
 __all__ = ["OVA", "OVAN", "sum_over_labels"]
 

@@ -11,8 +11,8 @@ import scipy.sparse as sp
 from longtail._validation import as_seed
 from longtail.losses.binary import BinaryLoss
 from longtail.losses.multiclass import sum_over_picks
-from longtail.losses.normalized_weights import normalized_weights
 from longtail.losses.observed import LossValue, check_inputs
+from longtail.losses.row_weights import normalized_weights
 
 __all__ = ["PAL", "PALN", "POL", "pick_one"]
 

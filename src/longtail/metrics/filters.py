@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from longtail._forms import answers_of
 from longtail._native import core, csr_args, n_threads
 from longtail._validation import as_k, as_labels
-from longtail.data.topk import TopK
+from longtail.answers.topk import TopK
 from longtail.metrics.matching import as_ranking
 
 __all__ = ["filter_predictions", "filter_truth"]

@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail._native import core, csr_args
-from longtail.data.topk import TopK
+from longtail.answers.topk import TopK
 from longtail.metrics.confusion import ConfusionCounts
 from longtail.metrics.row_sums import RowSums
 

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from longtail._forms import IDS_ARE_WHOLE, answers_of
 from longtail._native import core, csr_args, n_threads
 from longtail._validation import as_k, as_labels, check_same_rows
-from longtail.data.topk import TopK
+from longtail.answers.topk import TopK
 from longtail.metrics.conventions import Convention, convention
 from longtail.metrics.matches import Matches
 from longtail.metrics.named import number_names

@@ -7,8 +7,8 @@ from typing import Any
 
 from longtail._forms import answers_of, rows_of
 from longtail._validation import as_labels
-from longtail.data.topk import TopK
-from longtail.data.vocabulary import Vocabulary
+from longtail.answers.topk import TopK
+from longtail.answers.vocabulary import Vocabulary
 from longtail.metrics.matches import Matches
 
 __all__ = ["number_names"]

@@ -39,7 +39,7 @@ def precision_at_k(Y_true: Any, top: Any, k: int = 5, *, compat: str | None = No
     answers, or fewer than k labels. The most reported metric of the field, and the least
     informative about rare labels: see ``macro_precision_at_k`` and ``ps_precision_at_k``.
 
-    >>> from longtail.data import TopK
+    >>> from longtail.answers import TopK
     >>> top = TopK([[0, 1], [1, 3]], [[0.9, 0.8], [0.9, 0.3]], n_labels=4)
     >>> precision_at_k([[0, 2], [1, 3]], top, k=2)
     0.75

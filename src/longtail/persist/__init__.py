@@ -13,7 +13,7 @@ The manifest, format version 2, is one JSON object:
     format           "longtail-model"
     format_version   2; a reader refuses anything newer than it knows
     longtail         version of the library that wrote it (for people; never interpreted)
-    type             type tag, looked up in an explicit table by ``longtail.models``
+    type             type tag, looked up in an explicit table by ``longtail._models``
     params, meta     JSON values; a float that is not finite is {"$float": "nan"}, "inf" or "-inf"
     arrays           name → {dtype, shape, offset, bytes, sha256}; the last three of its place in
                      arrays.bin

@@ -18,7 +18,7 @@ CsrArrays = tuple[np.ndarray, np.ndarray, np.ndarray, int]  # see longtail._nati
 class State:
     """Everything needed to build a fitted estimator again.
 
-    ``type``: tag from the table in ``longtail.models``; ``params``: keyword arguments of
+    ``type``: tag from the table in ``longtail._models``; ``params``: keyword arguments of
     ``__init__`` (JSON values); ``arrays``: learned arrays by name; ``meta``: small JSON facts
     (label names, shapes, preprocessing, measurements); ``parts``: states of nested estimators by
     name.

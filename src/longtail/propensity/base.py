@@ -22,8 +22,10 @@ class PropensityWarning(UserWarning):
 
 
 class Propensity(Estimator):
-    """A fitted vector ``propensity_`` (L,) float64 in (0, 1]. Subclasses implement ``fit`` and call
-    ``_store``.
+    """A fitted vector ``propensity_`` (L,) float64 in (0, 1].
+
+    Subclasses implement ``fit(Y, *, …)``, which takes the observed labels (n, L), and what else is
+    known by name, and calls ``_store``.
     """
 
     propensity_: np.ndarray

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from longtail._renamed import keyword_only
 from longtail._validation import as_labels
 from longtail.propensity.base import Propensity, PropensityWarning, label_counts
 
@@ -37,7 +38,7 @@ class DirectPropensity(Propensity):
     >>> import numpy as np
     >>> observed = np.zeros((100, 1)); observed[:10] = 1
     >>> queried = np.zeros((20, 1)); queried[:5] = 1
-    >>> DirectPropensity().fit(observed, queried).propensity_     # 10 % observed, 25 % true
+    >>> DirectPropensity().fit(observed, Y_queried=queried).propensity_  # 10 % observed, 25 % true
     array([0.4])
 
     Schultheis et al.: On Missing Labels, Long-tails and Propensities in Extreme Multi-label
@@ -49,7 +50,8 @@ class DirectPropensity(Propensity):
 
     ratio_: np.ndarray
 
-    def fit(self, Y: Any, Y_queried: Any, queried: Any = None) -> DirectPropensity:
+    @keyword_only("Y", "Y_queried", "queried")
+    def fit(self, Y: Any, *, Y_queried: Any, queried: Any = None) -> DirectPropensity:
         """``Y`` (n, L): observed labels. ``Y_queried`` (q, L): truth of the queried pairs, else 0.
 
         ``queried`` (q, L): indicator of the pairs that were asked about; None means every pair of

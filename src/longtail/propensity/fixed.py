@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import warnings
 from typing import Any
 
 import numpy as np
 
+from longtail._validation import as_labels
 from longtail.exceptions import DataFormatError
 from longtail.propensity.base import Propensity
 
@@ -20,7 +22,7 @@ class FixedPropensity(Propensity):
 
     Refuses values outside (0, 1]; nothing is clipped.
 
-    >>> FixedPropensity(source="survey").fit([0.5, 1.0]).inverse_
+    >>> FixedPropensity(source="survey").fit(propensity=[0.5, 1.0]).inverse_
     array([2., 1.])
     >>> FixedPropensity.from_inverse([4.0, 1.25]).propensity_
     array([0.25, 0.8 ])
@@ -31,8 +33,26 @@ class FixedPropensity(Propensity):
     def __init__(self, *, source: str | None = None) -> None:
         self.source = source
 
-    def fit(self, propensity: Any) -> FixedPropensity:
-        """Keeps ``propensity`` (L,), one probability in (0, 1] per label."""
+    def fit(self, Y: Any = None, *, propensity: Any = None) -> FixedPropensity:
+        """Keep ``propensity`` (L,), one probability in (0, 1] per label.
+
+        ``Y`` (n, L), the observed labels, may be left out: only their number is compared.
+        """
+        if propensity is None:
+            if Y is None:
+                raise TypeError("give propensity=, one probability per label")
+            warnings.warn(
+                "FixedPropensity.fit takes propensity= by name now; the old order goes in 0.2",
+                DeprecationWarning,
+                stacklevel=2,
+            )
+            Y, propensity = None, Y
+        if Y is not None:
+            n_labels = as_labels(Y).shape[1]
+            if np.shape(propensity) != (n_labels,):
+                raise ValueError(
+                    f"propensity has the shape {np.shape(propensity)}, for {n_labels} labels in Y"
+                )
         self._store(propensity)
         return self
 
@@ -43,9 +63,9 @@ class FixedPropensity(Propensity):
         if inverse.ndim != 1 or not (np.isfinite(inverse) & (inverse >= 1.0)).all():
             raise ValueError(
                 "inverse propensities must be one finite number of at least 1 per label: "
-                "for propensities themselves use FixedPropensity().fit"
+                "for propensities themselves use FixedPropensity().fit(propensity=…)"
             )
-        return cls(source=source).fit(1.0 / inverse)
+        return cls(source=source).fit(propensity=1.0 / inverse)
 
     @classmethod
     def read_inverse(cls, path: str | os.PathLike[str]) -> FixedPropensity:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from longtail._renamed import keyword_only
 from longtail._validation import as_features, as_k, as_labels
 from longtail.propensity.base import Propensity, PropensityWarning
 
@@ -43,7 +44,7 @@ class JointPropensity(Propensity):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(4000, 2)); relevant = X[:, :1] * 6 > rng.logistic(size=(4000, 1))
     >>> observed = relevant & (rng.random((4000, 1)) < 0.3)
-    >>> JointPropensity().fit(X, observed).propensity_.round(1)
+    >>> JointPropensity().fit(observed, X=X).propensity_.round(1)
     array([0.3])
 
     Teisseyre, Mielniczuk, Łazęcka: Different Strategies of Fitting Logistic Regression for Positive
@@ -70,8 +71,9 @@ class JointPropensity(Propensity):
         self.max_iter = max_iter
         self.tol = tol
 
-    def fit(self, X: Any, Y: Any) -> JointPropensity:
-        """``X`` (n, d) sparse or dense features, ``Y`` (n, L) observed labels."""
+    @keyword_only("X", "Y")
+    def fit(self, Y: Any, *, X: Any) -> JointPropensity:
+        """Learn from observed labels ``Y`` (n, L) and features ``X`` (n, d), sparse or dense."""
         if not 0.0 < self.prior < 1.0:
             raise ValueError(f"prior must lie between 0 and 1, got {self.prior!r}")
         if not (self.l2 >= 0.0 and self.prior_strength > 0.0):

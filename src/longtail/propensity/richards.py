@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from longtail._renamed import keyword_only
 from longtail.propensity.base import Propensity, PropensityWarning, label_counts
 
 __all__ = ["RichardsPropensity"]
@@ -40,7 +41,7 @@ class RichardsPropensity(Propensity):
     >>> n_j = np.arange(1, 60)
     >>> Y = (np.arange(100)[:, None] < n_j).astype(float)
     >>> known = 0.2 + 0.7 / (1 + np.exp(-2.0 * (np.log(1 + n_j) - 2.0)))
-    >>> curve = RichardsPropensity().fit(Y, known)
+    >>> curve = RichardsPropensity().fit(Y, propensity=known)
     >>> bool(np.abs(curve.propensity_ - known).max() < 1e-3)
     True
 
@@ -57,7 +58,8 @@ class RichardsPropensity(Propensity):
     def __init__(self, *, scale: str = "log") -> None:
         self.scale = scale
 
-    def fit(self, Y: Any, propensity: Any) -> RichardsPropensity:
+    @keyword_only("Y", "propensity")
+    def fit(self, Y: Any, *, propensity: Any) -> RichardsPropensity:
         """``Y`` (n, L): the observed labels. ``propensity``: a ``DirectPropensity``, or a vector
         (L,), NaN = not known.
         """

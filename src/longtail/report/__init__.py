@@ -7,13 +7,13 @@ and label, ``rules`` sets decision rules side by side, ``trust`` says which numb
 face value; ``table``, ``page`` and ``charts`` render.
 """
 
-from longtail.report.compare import Comparison, compare
-from longtail.report.evaluate import evaluate
+from longtail.report.comparison import Comparison, compare
+from longtail.report.evaluation import evaluate
 from longtail.report.measure import Measurement
 from longtail.report.psp import PSPDiagnostic, psp_diagnostic
 from longtail.report.rules import RuleResult
 from longtail.report.summary import Report
-from longtail.report.tradeoff import Tradeoff, TradeoffPoint, tradeoff
+from longtail.report.tradeoffs import Tradeoff, TradeoffPoint, tradeoff
 from longtail.report.trust import Note
 
 __all__ = [

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from longtail import metrics
+import longtail.metrics as metrics
 
 __all__ = ["CATALOGUE", "GROUPS", "OVER", "Entry"]
 

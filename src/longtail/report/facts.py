@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from longtail.data import TopK
+from longtail.answers import TopK
 from longtail.metrics import Matches, precision_at_k
 
 __all__ = ["RARE", "Facts", "gather"]

@@ -13,7 +13,7 @@
 The web framework is imported by ``app``, ``protocol`` and ``server`` only, when they are used.
 """
 
-from longtail.serve.run import run
+from longtail.serve.running import run
 from longtail.serve.settings import Settings
 
 __all__ = ["Settings", "run"]

@@ -22,8 +22,8 @@ import tempfile
 from collections.abc import Iterator
 from typing import Any
 
+from longtail._models import load
 from longtail.exceptions import ModelFormatError
-from longtail.models import load
 from longtail.persist.siblings import foreign
 
 __all__ = ["Mark", "load_copy", "mark_of"]

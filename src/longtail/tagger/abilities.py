@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from longtail.data.topk import TopK
+from longtail.answers.topk import TopK
 
 __all__ = ["allowed", "can_filter", "cannot", "searching", "without"]
 

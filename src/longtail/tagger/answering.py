@@ -9,8 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail._validation import as_k
+from longtail.answers import TopK, Vocabulary
 from longtail.base import Estimator
-from longtail.data import TopK, Vocabulary
 from longtail.tagger.abilities import allowed, searching, without
 from longtail.tagger.fields import Columns, as_columns, check_weights, rows_of
 from longtail.tagger.held_out import CANDIDATES
@@ -107,9 +107,7 @@ class Answering(Estimator):
         top = candidates
         if self.rule_ is not None:
             # Some rules fill up with labels that are no candidates, so they are told too.
-            lists = {"allow": filters.get("include"), "deny": filters.get("exclude")}
-            given = {name: ids for name, ids in lists.items() if ids is not None}
-            top = scored(self.rule_.select(candidates, **given), candidates)
+            top = scored(self.rule_.select(candidates, **filters), candidates)
         if tail:
             top = lean(top, self._inverse(), tail, k)
         return padded(top.head(k), min(k, len(self.vocabulary_)))

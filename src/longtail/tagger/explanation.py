@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from longtail.answers.topk import TopK
 from longtail.data.text_rows import TextRows
-from longtail.data.topk import TopK
 from longtail.tagger.abilities import can_filter, searching
 from longtail.tagger.highlight import Span, Walk
 

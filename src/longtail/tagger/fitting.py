@@ -14,8 +14,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail._validation import as_labels
+from longtail.answers import Vocabulary
 from longtail.augment import append_rows
-from longtail.data import Vocabulary
+from longtail.base import unfitted
 from longtail.data.label_lists import is_label_matrix, label_lists
 from longtail.data.row_filter import RowFilter
 from longtail.features import Tfidf
@@ -173,7 +174,7 @@ def copied(estimator: Any) -> Any:
     if isinstance(estimator, type):
         raise TypeError(f"expected an estimator, got the class: write {estimator.__name__}()")
     if hasattr(estimator, "get_params"):
-        return type(estimator)(**estimator.get_params(deep=False))
+        return unfitted(estimator)
     try:
         return copy.deepcopy(estimator)
     except Exception as error:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from longtail._validation import check_same_rows
-from longtail.data import Vocabulary
+from longtail.answers import Vocabulary
 from longtail.data.label_lists import label_lists
 from longtail.tagger.abilities import cannot
 from longtail.tagger.fields import check_weights

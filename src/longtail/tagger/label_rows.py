@@ -11,8 +11,8 @@ import scipy.sparse as sp
 
 from longtail.augment import gandalf
 from longtail.augment.appending import filled
-from longtail.augment.co_occurrence import as_share
-from longtail.augment.gandalf import GRAPHS
+from longtail.augment.co_occurrence_graph import as_share
+from longtail.augment.gandalf_rows import GRAPHS
 from longtail.tagger.fields import rows_of
 from longtail.tagger.given import GivenFeatures
 

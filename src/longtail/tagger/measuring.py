@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from longtail import metrics
 from longtail._validation import check_same_rows
-from longtail.data import TopK
+from longtail.answers import TopK
 from longtail.data.row_filter import Overlap
 from longtail.propensity import JainPropensity
 from longtail.report import Report, evaluate

@@ -8,7 +8,7 @@ from itertools import islice
 
 import numpy as np
 
-from longtail.data import Vocabulary
+from longtail.answers import Vocabulary
 from longtail.data.cells import label_name
 
 __all__ = ["find_label", "label_ids", "search_labels"]

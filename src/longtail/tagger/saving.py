@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from longtail import persist
-from longtail.data import Vocabulary
+from longtail._models import from_state, is_known
+from longtail.answers import Vocabulary
+from longtail.base import unfitted
 from longtail.data.row_filter import RowFilter
 from longtail.exceptions import ModelFormatError
-from longtail.models import from_state, is_known
 
 if TYPE_CHECKING:
     from longtail.tagger.tagger import Tagger
@@ -130,13 +131,13 @@ def restore(tagger: Tagger, state: persist.State) -> Tagger:
     tagger.rule_ = None
     if "rule" in state.parts:
         tagger.rule_ = from_state(state.parts["rule"])
-        tagger.rule = type(tagger.rule_)(**tagger.rule_.get_params(deep=False))
+        tagger.rule = unfitted(tagger.rule_)
     if "model" not in chosen and tagger.model is None:
-        tagger.model = type(model)(**model.get_params(deep=False))
+        tagger.model = unfitted(model)
     if isinstance(tagger.vectorizer, dict):
         tagger.vectorizer = _plain(tagger.vectorizer)
     elif "vectorizer" not in chosen:
-        tagger.vectorizer = type(vectorizer)(**vectorizer.get_params(deep=False))
+        tagger.vectorizer = unfitted(vectorizer)
     tagger.label_counts_ = state.array("label_counts", np.int64, (len(vocabulary),))
     tagger.n_rows_ = state.count("n_rows")
     tagger.fields_, tagger.label_texts_ = fields, texts

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from longtail import metrics
 from longtail._validation import as_features
-from longtail.data import TopK
+from longtail.answers import TopK
 from longtail.data.fingerprints import feature_fingerprints, text_fingerprints
 from longtail.data.row_filter import Overlap
 from longtail.report import Note

@@ -14,13 +14,13 @@ import numpy as np
 
 from longtail import persist
 from longtail._validation import as_k, check_same_rows
-from longtail.data import TopK, Vocabulary
+from longtail.answers import TopK, Vocabulary
 from longtail.data.row_filter import Overlap, RowFilter
 from longtail.metrics import precision_at_k
 from longtail.report import Report
 from longtail.report.page import with_origin
 from longtail.tagger.answering import Answering
-from longtail.tagger.choose import choose
+from longtail.tagger.choice import choose
 from longtail.tagger.explanation import Explanation, explain_steps
 from longtail.tagger.fields import (
     Columns,
@@ -153,7 +153,7 @@ class Tagger(Answering):
         words, in the order of ``label_names``, shown beside the name; a model that reads them
         (``DualEncoder``, ``UniDEC``) takes names where there are none. ``checkpoint``: a folder for
         finished parts of the training; a ``fit`` that was cut short, called again with the same
-        folder, data and parameters, goes on from there (``longtail.linear.checkpoint``).
+        folder, data and parameters, goes on from there (``longtail.linear.train.checkpoint``).
 
         Labels that no text has are left out, and the log says how many; not so those that a model
         can learn from what they are called.

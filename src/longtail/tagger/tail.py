@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from longtail.data.topk import TopK
+from longtail.answers.topk import TopK
 from longtail.decide import WeightedTopK
 from longtail.propensity import JainPropensity
 from longtail.propensity.base import PropensityWarning

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail._validation import as_labels
-from longtail.data import TopK, Vocabulary
+from longtail.answers import TopK, Vocabulary
 from longtail.data.label_lists import is_label_matrix, label_lists
 from longtail.report import Note
 from longtail.tagger.fitting import unnamed

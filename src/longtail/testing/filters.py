@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 import longtail as lt
 from longtail import TopK
-from longtail.data.label_filter import LabelFilter
+from longtail.answers.label_filter import LabelFilter
 from longtail.testing.problems import Problem, features, make_problem
 
 Make = Callable[..., Any]

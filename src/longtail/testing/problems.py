@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 import numpy as np
 import scipy.sparse as sp
 
+from longtail.answers.topk import TopK
 from longtail.data.text_rows import TextRows
-from longtail.data.topk import TopK
 
 __all__ = [
     "Problem",

@@ -9,15 +9,16 @@ import numpy as np
 
 from longtail import persist
 from longtail._native import n_threads
+from longtail._products import PackedRows, times_dense
 from longtail._validation import as_k, as_labels, as_seed
-from longtail.codes.products import PackedRows, times_dense
-from longtail.data.label_filter import LabelFilter
+from longtail.answers.label_filter import LabelFilter
+from longtail.answers.topk import TopK
+from longtail.answers.vocabulary import grown_names
+from longtail.base import unfitted
 from longtail.data.tokens import Tokens
-from longtail.data.topk import TopK
-from longtail.data.vocabulary import grown_names
 from longtail.exceptions import MissingDependencyError, ModelFormatError
 from longtail.features.tokenizer import Tokenizer
-from longtail.features.unit_rows import unit_rows
+from longtail.features.unit_length import unit_rows
 from longtail.text.dual_settings import DEFAULTS, MARGINS, check_settings, setting
 from longtail.text.index import LabelIndex
 from longtail.text.label_texts import described_by_rows, label_tokens
@@ -213,7 +214,7 @@ class DualEncoder(TextRanker):
         self._check_fitted()
         tokens = self._rows(X)
         Y = as_labels(Y, n_rows=len(tokens), n_labels=self.n_labels_)
-        out = type(self)(**self.get_params(deep=False))
+        out = unfitted(self)
         out._train(
             tokens,
             self.label_tokens_,

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from longtail.codes.products import PackedRows
+from longtail._products import PackedRows
 from longtail.exceptions import MissingDependencyError
 
 __all__ = ["INDEXES", "LabelIndex"]

@@ -16,8 +16,8 @@ from torch import nn
 from longtail import persist
 from longtail._blocks import BlockRows
 from longtail._native import n_threads
+from longtail.answers.topk import TopK
 from longtail.data.paired_rows import PairedRows
-from longtail.data.topk import TopK
 from longtail.deep.batches.shortlist_feed import ShortlistFeed
 from longtail.deep.batches.token_rows import TokenRows
 from longtail.deep.encoders.average import Average
@@ -27,8 +27,8 @@ from longtail.deep.training.plan import Plan
 from longtail.deep.training.trainer import Trainer, own_randomness, require_device
 from longtail.features.block_rows import beside
 from longtail.linear import XRLinear
-from longtail.linear.level import train_level
-from longtail.solvers import SolverOptions
+from longtail.linear.train.level import train_level
+from longtail.linear.train.solver_options import SolverOptions
 from longtail.text.all_texts import AllTexts
 from longtail.text.encoder_state import EncoderState
 from longtail.text.levels import Level, NodeLists

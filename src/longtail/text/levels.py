@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from longtail.data.topk import TopK
-from longtail.linear.level import LevelProblem, by_column
+from longtail.answers.topk import TopK
+from longtail.linear.train.level import LevelProblem, by_column
 from longtail.tree import LabelTree
 
 __all__ = ["Level", "NodeLists", "levels_of", "whole"]

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail._validation import as_labels
-from longtail.data.vocabulary import Vocabulary, grown_names
+from longtail.answers.vocabulary import Vocabulary, grown_names
 from longtail.linear import OneVsAll
 
 __all__ = ["new_outputs"]

@@ -10,15 +10,16 @@ import numpy as np
 from longtail import persist
 from longtail._native import n_threads
 from longtail._validation import as_k, as_labels, as_seed, n_instances
-from longtail.data.label_filter import LabelFilter
+from longtail.answers.label_filter import LabelFilter
+from longtail.answers.topk import TopK
+from longtail.base import unfitted
 from longtail.data.tokens import Tokens
-from longtail.data.topk import TopK
 from longtail.deep.answers import OutputArrays
 from longtail.deep.network import ERRORS, LOSSES, Network, one_label_each
 from longtail.deep.output_plan import OutputPlan, preset_of
 from longtail.deep.training.plan import Plan
 from longtail.exceptions import MissingDependencyError, ModelFormatError
-from longtail.linear.missing_labels import fitted_propensity, put_parameter, take_parameter
+from longtail.linear.train.missing_labels import fitted_propensity, put_parameter, take_parameter
 from longtail.text.new_outputs import new_outputs
 from longtail.text.ranker import FRUGAL, TextRanker
 
@@ -218,7 +219,9 @@ class TextNetwork(TextRanker):
             loss = "softmax" if one_label_each(Y) else "sigmoid"
         self._train(X, Y, loss, checkpoint=checkpoint, n_label_rows=n_label_rows)
 
-    def fit_targets(self, X: Any, T: Any) -> TextNetwork:
+    def fit_targets(
+        self, X: Any, T: Any, *, checkpoint: str | os.PathLike[str] | None = None
+    ) -> TextNetwork:
         """Learn targets ``T`` (n, c); ``decision_function`` predicts them. As in ``Network``."""
         if self.loss not in ERRORS:
             raise ValueError(
@@ -228,7 +231,8 @@ class TextNetwork(TextRanker):
         T = np.ascontiguousarray(T, dtype=np.float32)
         if T.ndim != 2 or len(T) != len(tokens) or not T.size or not np.isfinite(T).all():
             raise ValueError(f"targets must be finite and of the shape ({len(tokens)}, c)")
-        self._train(tokens, T, "squared" if self.loss == "auto" else self.loss)
+        loss = "squared" if self.loss == "auto" else self.loss
+        self._train(tokens, T, loss, checkpoint=checkpoint)
         self._forget()
         self._set_sizes(tokens, T)
         return self
@@ -270,7 +274,7 @@ class TextNetwork(TextRanker):
             raise TypeError("a network that was fitted to targets cannot be tuned on labels")
         tokens = self._rows(X)
         Y = as_labels(Y, n_rows=len(tokens), n_labels=self.n_labels_)
-        out = type(self)(**self.get_params(deep=False))
+        out = unfitted(self)
         out._train(tokens, Y, self.loss_, start=self, epochs=as_k(epochs, "epochs"))
         out.n_features_in_, out.n_labels_ = self.n_features_in_, self.n_labels_
         out.label_names_ = self.label_names_

@@ -9,12 +9,12 @@ import numpy as np
 
 from longtail import persist
 from longtail._native import n_threads
+from longtail._products import PackedRows
 from longtail._validation import as_labels, as_seed
-from longtail.codes.products import PackedRows
+from longtail.answers.topk import TopK
 from longtail.data.tokens import Tokens
-from longtail.data.topk import TopK
 from longtail.exceptions import ModelFormatError
-from longtail.features.unit_rows import unit_rows
+from longtail.features.unit_length import unit_rows
 from longtail.text.dual_encoder import DualEncoder
 from longtail.text.dual_settings import DEFAULTS, MARGINS
 

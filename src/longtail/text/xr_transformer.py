@@ -15,15 +15,16 @@ import scipy.sparse as sp
 from longtail import persist
 from longtail._native import n_threads
 from longtail._validation import as_features, as_k, as_seed
-from longtail.data.label_filter import LabelFilter
+from longtail.answers.label_filter import LabelFilter
+from longtail.answers.topk import TopK
+from longtail.base import unfitted
 from longtail.data.paired_rows import PairedRows
 from longtail.data.tokens import Tokens
-from longtail.data.topk import TopK
 from longtail.exceptions import MissingDependencyError, ModelFormatError
 from longtail.features import Tfidf
 from longtail.features.block_rows import beside
 from longtail.features.tokenizer import as_texts
-from longtail.features.unit_rows import unit_rows
+from longtail.features.unit_length import unit_rows
 from longtail.linear import XRLinear
 from longtail.text.ranker import TextRanker
 from longtail.text.xr_settings import (
@@ -227,7 +228,7 @@ class XRTransformer(TextRanker):
         tokens = super()._rows(texts, fitted=fitted)
         if not fitted:
             made = Tfidf() if self.vectorizer is None else self.vectorizer
-            vectorizer = type(made)(**made.get_params(deep=False))
+            vectorizer = unfitted(made)
             return PairedRows(tokens, vectorizer.fit_transform(texts), vectorizer)
         if self.vectorizer_ is None:
             raise TypeError("this model was fitted to features: give PairedRows, not texts")

@@ -9,10 +9,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail._blocks import BlockRows
+from longtail._csr import csr
 from longtail._native import core, csr_args, n_threads
 from longtail._validation import as_features, as_k, as_labels
+from longtail.features.unit_length import unit_rows
 
-__all__ = ["concatenate", "pifa", "unit_rows"]
+__all__ = ["concatenate", "pifa"]
 
 
 def pifa(
@@ -45,10 +47,10 @@ def pifa(
     """
     X = as_features(X, blocks=True)
     Y = as_labels(Y, n_rows=X.shape[0])
-    if normalize_label_rows:
-        Y = unit_rows(Y)
-    rows_of_label = sp.csr_matrix(Y.T)
     threads = n_threads(n_jobs)
+    if normalize_label_rows:
+        Y = unit_rows(Y, threads)
+    rows_of_label = sp.csr_matrix(Y.T)
     if sp.issparse(X) or isinstance(X, BlockRows):
         keep = 0
         if max_features_per_label is not None:
@@ -61,7 +63,7 @@ def pifa(
             progress,
             None if sp.issparse(X) else X.dense,
         )
-        return _csr(z_values, z_indices, z_indptr, (Y.shape[1], X.shape[1]))
+        return csr(z_indptr, z_indices, z_values, X.shape[1])
     if max_features_per_label is not None:
         raise ValueError(
             "max_features_per_label is for sparse X: dense rows have no entries to drop"
@@ -71,21 +73,6 @@ def pifa(
     return out
 
 
-def unit_rows(matrix: Any) -> Any:
-    """A copy with rows of unit Euclidean length; zero rows stay zero."""
-    if not sp.issparse(matrix):
-        norms = np.sqrt(np.einsum("ij,ij->i", matrix, matrix, dtype=np.float64))
-        norms[norms == 0] = 1
-        return (matrix / norms[:, None]).astype(np.float32)
-    squares = np.square(matrix.data, dtype=np.float64)
-    lengths = np.diff(matrix.indptr)
-    row_of = np.repeat(np.arange(matrix.shape[0]), lengths)
-    norms = np.sqrt(np.bincount(row_of, weights=squares, minlength=matrix.shape[0]))
-    norms[norms == 0] = 1
-    values = (matrix.data / np.repeat(norms, lengths)).astype(np.float32)
-    return _csr(values, matrix.indices, matrix.indptr, matrix.shape)
-
-
 def concatenate(first: Any, second: Any) -> Any:
     """``[first | second]`` with rows of unit length; parts of unit length weigh the same."""
     if sp.issparse(first) or sp.issparse(second):
@@ -93,11 +80,3 @@ def concatenate(first: Any, second: Any) -> Any:
     else:
         both = np.concatenate([first, second], axis=1)
     return unit_rows(both)
-
-
-def _csr(values: Any, indices: Any, indptr: Any, shape: tuple[int, int]) -> sp.csr_matrix:
-    """Without SciPy's checks, and keeping int64 row offsets."""
-    out = sp.csr_matrix(shape, dtype=np.float32)
-    out.data, out.indices, out.indptr = values, indices, indptr
-    out.has_canonical_format = True
-    return out

@@ -11,15 +11,17 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
+from longtail._csr import csr
 from longtail._native import core, csr_args, n_threads
 from longtail._validation import as_features, as_k, as_labels, as_seed
 from longtail.base import Estimator
 from longtail.exceptions import ModelFormatError
+from longtail.features.unit_length import unit_rows
 from longtail.persist import State
 from longtail.tree import hierarchy as hierarchies
 from longtail.tree.clustering import cluster_order
 from longtail.tree.huffman import huffman_parents
-from longtail.tree.label_features import concatenate, pifa, unit_rows
+from longtail.tree.label_features import concatenate, pifa
 from longtail.tree.shape import (
     TreeShape,
     balanced_shape,
@@ -195,10 +197,7 @@ class LabelTree(Estimator):
         indptr, indices, values = core.node_labels(
             csr_args(Y), nodes, _NODE_VALUES[value], n_threads(self.n_jobs)
         )
-        out = sp.csr_matrix((Y.shape[0], self.level_sizes_[level]), dtype=np.float32)
-        out.data, out.indices, out.indptr = values, indices, indptr
-        out.has_canonical_format = True
-        return out
+        return csr(indptr, indices, values, self.level_sizes_[level])
 
     def _sources(self) -> tuple[bool, bool]:
         kinds = ("kmeans", "random", "huffman", "given")

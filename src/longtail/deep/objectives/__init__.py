@@ -22,8 +22,8 @@ rows and labels ("mean").
 """
 
 from longtail.deep.objectives.binary import Binary
+from longtail.deep.objectives.by_name import named
 from longtail.deep.objectives.contrastive import Decoupled, SupCon, Triplet
-from longtail.deep.objectives.named import named
 from longtail.deep.objectives.objective import Bound, Objective
 from longtail.deep.objectives.regression import ErrorLength, SquaredError
 from longtail.deep.objectives.softmax import Softmax

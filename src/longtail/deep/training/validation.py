@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
-from longtail.data.topk import TopK
+from longtail.answers.topk import TopK
 from longtail.metrics import (
     ndcg_at_k,
     precision_at_k,

@@ -1,0 +1,96 @@
+"""``truncated_svd``: the largest singular values and vectors of a sparse matrix."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from longtail._products import times_dense
+from longtail._validation import as_k
+
+__all__ = ["orthonormal", "truncated_svd"]
+
+_OVERSAMPLING = 10
+
+
+def truncated_svd(
+    Y: sp.csr_matrix,
+    n_components: int,
+    *,
+    seed: int = 0,
+    n_passes: int = 4,
+    n_threads: int = 1,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """``U (n, c), s (c,), V (L, c)`` with ``Y ≈ U diag(s) V^T``, by randomised block Krylov.
+
+    The subspace is spanned by ``[Y G, (Y Y^T) Y G, …, (Y Y^T)^p Y G]`` for a random G of c columns
+    and ten more, each block made orthonormal before the next; then a small exact SVD within it.
+    Spectra of labels decay slowly, and the powers separate what a single projection would blur:
+    with the default four passes singular values agree with a full SVD to about 1e-4 (Musco and
+    Musco 2015). Work: 2 (p + 1) products with Y and a QR of n by (p + 1)(c + 10) numbers.
+
+    ``n_components`` above the rank yields zeros at the end. Signs of singular vectors are
+    arbitrary, here such that the entry of V largest in magnitude is positive.
+
+    >>> U, s, V = truncated_svd(sp.csr_matrix(np.diag([3.0, 2.0, 1.0])), 2)
+    >>> s.round(4)
+    array([3., 2.], dtype=float32)
+    """
+    c = as_k(n_components, "n_components")
+    n, m = Y.shape
+    Y = sp.csr_matrix(Y, dtype=np.float32)
+    Yt = Y.T.tocsr()
+    Yt.sort_indices()
+    if n > m:  # the subspace lives on the shorter side
+        V, s, U = _left(Yt, Y, c, seed, n_passes, n_threads)
+    else:
+        U, s, V = _left(Y, Yt, c, seed, n_passes, n_threads)
+    signs = np.sign(V[np.abs(V).argmax(axis=0), np.arange(V.shape[1])])
+    signs[signs == 0] = 1
+    return U * signs, s, V * signs
+
+
+def _left(
+    A: sp.csr_matrix, At: sp.csr_matrix, c: int, seed: int, n_passes: int, threads: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Krylov space of the left side of A (rows no more than columns)."""
+    n = A.shape[0]
+    width = min(c + _OVERSAMPLING, n)
+    start: Any = np.random.default_rng(seed).standard_normal((A.shape[1], width), np.float32)
+    block = orthonormal(times_dense(A, start, threads))
+    blocks = [block]
+    while len(blocks) <= n_passes and len(blocks) * width < n:
+        block = times_dense(A, times_dense(At, block, threads), threads)
+        for before in blocks:  # twice is enough, once is not
+            block = block - before @ (before.T @ block)
+        block = orthonormal(block)
+        blocks.append(block)
+    basis = orthonormal(np.concatenate(blocks, axis=1)) if len(blocks) > 1 else block
+    small = times_dense(At, basis, threads)  # (m, width): A^T Q
+    gram = small.astype(np.float64)
+    values, vectors = np.linalg.eigh(gram.T @ gram)
+    order = np.argsort(-values)[:c]
+    s = np.sqrt(np.maximum(values[order], 0))
+    keep = s > (s[0] * 1e-6 if len(s) else 0)
+    U = basis @ vectors[:, order].astype(np.float32)
+    inverse = np.where(keep, 1 / np.where(keep, s, 1), 0)
+    V = (small @ (vectors[:, order] * inverse).astype(np.float32)).astype(np.float32)
+    s = np.where(keep, s, 0).astype(np.float32)
+    U = U * keep
+    return _widen(U, c), _widen(s, c), _widen(V, c)
+
+
+def orthonormal(block: np.ndarray) -> np.ndarray:
+    """An orthonormal basis of the columns, by QR in double precision."""
+    return np.linalg.qr(block.astype(np.float64))[0].astype(np.float32)  # type: ignore[no-any-return]
+
+
+def _widen(array: np.ndarray, c: int) -> np.ndarray:
+    """Zeros for what the rank lacks."""
+    if array.shape[-1] == c:
+        return np.ascontiguousarray(array, dtype=np.float32)
+    out = np.zeros((*array.shape[:-1], c), np.float32)
+    out[..., : array.shape[-1]] = array
+    return out

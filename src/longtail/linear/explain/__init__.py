@@ -1,0 +1,1 @@
+"""Explanations: which features spoke for a label, and what a model has learned about one."""

@@ -1,0 +1,215 @@
+"""``evaluate``: one call from answers to a report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from longtail import metrics
+from longtail._forms import answers_of
+from longtail._validation import as_k, as_labels, as_seed
+from longtail.answers.topk import TopK
+from longtail.metrics.named import number_names
+from longtail.metrics.propensity_scored import inverse_propensities
+from longtail.report import facts as data_facts
+from longtail.report import slices
+from longtail.report.calibration import measure_calibration
+from longtail.report.measure import as_ks, measure
+from longtail.report.rules import by_rule, match_rules
+from longtail.report.summary import Report
+from longtail.report.trust import Known, notes
+
+__all__ = ["evaluate"]
+
+_LISTED_LABELS = 10
+
+
+def evaluate(
+    Y_true: Any,
+    top: Any,
+    *,
+    propensity: Any = None,
+    train_Y: Any = None,
+    k: int | Sequence[int] = (1, 3, 5),
+    filters: Any = None,
+    probabilities: bool = False,
+    rules: Mapping[str, Any] | None = None,
+    label_names: Sequence[str] | None = None,
+    label_texts: Sequence[str] | None = None,
+    title: str = "Evaluation",
+    n_bins: int = 5,
+    n_listed: int = 500,
+    n_resamples: int = 1000,
+    confidence: float = 0.95,
+    random_state: Any = 0,
+    n_jobs: int | None = None,
+) -> Report:
+    """Measures answers against the truth and says which of the numbers to trust.
+
+    ``Y_true`` (n, L): true labels, in any form that ``longtail`` accepts. ``top``: a ``TopK`` at
+    least ``max(k)`` wide; ranked label ids, best first (lists, or an integer array); or a score
+    matrix (n, L) of floats. Both may be lists of label names: those of ``label_names`` or, without
+    it, those that occur. docs/metrics.md has the rules that tell these forms apart.
+
+    Parameters:
+
+    - ``propensity``: a fitted model (any object with ``inverse_``) or a vector of propensities;
+      without it there are no propensity-scored metrics.
+    - ``train_Y``: the training labels; for head-to-tail bins by training frequency and for warnings
+      about labels never seen. Without it the bins go by test frequency, and the report says so.
+    - ``k``: one or several cut-offs.
+    - ``filters``: (m, 2) pairs of row and label that are removed from the answers before they are
+      ranked; give more than ``max(k)`` answers a row then.
+    - ``probabilities``: scores of ``top`` are probabilities (``predict_proba_topk``); the report
+      then has their calibration error and a reliability plot, over the first ``max(k)`` answers.
+    - ``rules``: answers of other decision rules to the same rows, by name (in any form of ``top``):
+      the report shows every rule from head to tail, and says in a sentence what each changes for
+      rare labels and what it costs on frequent ones.
+    - ``label_names``: L names in the order of ids, for the lists of single labels and for labels
+      given by name; ``label_texts``: what they are called in words, in the same order, shown with
+      the names.
+    - ``n_listed``: most labels in the table of single labels.
+    - ``n_bins``, ``n_resamples`` (0: no intervals), ``confidence``, ``random_state``, ``n_jobs``.
+      Very large data gets fewer resamples (``settings`` records how many), and metrics over labels
+      get none where not even 50 are affordable.
+
+    Refuses what the metrics refuse: other numbers of rows or labels, ids out of range, rankings
+    that are too short, forms that could mean two things.
+
+    >>> evaluate([[0], [1]], [[0, 1], [1, 0]], k=1, n_resamples=0)["P@1"]  # ranked ids
+    1.0
+    >>> report = evaluate([[0], [1]], np.array([[0.9, 0.2], [0.8, 0.3]]), k=1, n_resamples=0)
+    >>> report["P@1"]
+    0.5
+    >>> report.warnings[0].code
+    'few-rows'
+    """
+    ks = as_ks(k)
+    if not isinstance(top, metrics.Matches):
+        label_names, Y_true, (top,) = number_names(Y_true, [top], label_names)
+        # Lists do not say how many labels there are; the other arguments may.
+        width = _width(top, train_Y, propensity, label_names)
+        if width is not None and len(getattr(Y_true, "shape", ())) != 2:
+            Y_true = as_labels(Y_true, n_labels=width, name="Y_true")
+    n_filters, filtered = None, 0
+    if filters is not None:
+        n_filters = len(filters)
+        top = metrics.filter_predictions(top, filters, max(ks))
+    matches = metrics.match(Y_true, top, max(ks), n_jobs=n_jobs)
+    n_labels = matches.n_labels
+    if not matches.n_rows or not n_labels:
+        raise ValueError(
+            f"Y_true has {matches.n_rows} rows and {n_labels} labels: there is nothing to evaluate"
+        )
+    if filters is not None:
+        filtered = matches.truth.nnz - metrics.filter_truth(matches.truth, filters).nnz
+    train_counts, n_train = _train_counts(train_Y, n_labels)
+    if label_names is not None and len(label_names) != n_labels:
+        raise ValueError(
+            f"label_names has {len(label_names)} names, but there are {n_labels} labels"
+        )
+    if label_texts is not None and len(label_texts) != n_labels:
+        raise ValueError(
+            f"label_texts has {len(label_texts)} texts, but there are {n_labels} labels"
+        )
+    inverse = None if propensity is None else inverse_propensities(propensity, n_labels)
+    positives = matches.label_counts(ks[0]).positives
+    bins = metrics.frequency_bins(positives if train_counts is None else train_counts, n_bins)
+    constants = None if inverse is None else _describe(propensity, inverse)
+
+    others = match_rules(rules, matches, max(ks), filters, n_jobs, label_names)
+
+    known = data_facts.gather(
+        matches,
+        ks,
+        train_counts=train_counts,
+        n_train_rows=n_train,
+        n_filters=n_filters,
+        filtered_positives=filtered,
+    )
+    measured, resamples = measure(
+        matches, ks, propensity, n_resamples, confidence, as_seed(random_state), n_jobs
+    )
+    return Report(
+        title=str(title),
+        ks=ks,
+        facts=known,
+        metrics=measured,
+        bins=slices.by_bin(matches, bins, ks),
+        missed=slices.with_texts(
+            slices.most_missed(matches, max(ks), _LISTED_LABELS, label_names, train_counts),
+            label_texts,
+        ),
+        overpredicted=slices.with_texts(
+            slices.most_overpredicted(matches, max(ks), _LISTED_LABELS, label_names, train_counts),
+            label_texts,
+        ),
+        propensity=constants,
+        warnings=notes(
+            Known(
+                facts=known,
+                metrics=measured,
+                ks=ks,
+                label_positives=positives,
+                inverse=inverse,
+                propensity_facts=constants,
+            )
+        ),
+        settings={
+            "bins_from": "test" if train_counts is None else "train",
+            "confidence": float(confidence),
+            **resamples,
+            "random_state": int(random_state) if isinstance(random_state, Integral) else None,
+        },
+        calibration=measure_calibration(matches, max(ks), bins) if probabilities else None,
+        rules=by_rule(others, matches, bins, max(ks)),
+        labels=slices.with_texts(
+            slices.label_rows(
+                matches,
+                list(others.values()),
+                max(ks),
+                as_k(n_listed, "n_listed"),
+                label_names,
+                train_counts,
+            ),
+            label_texts,
+        ),
+    )
+
+
+def _width(top: Any, train_Y: Any, propensity: Any, label_names: Any) -> int | None:
+    """Number of labels, from the first argument that knows it."""
+    if isinstance(top, TopK) and top.n_labels is not None:
+        return top.n_labels
+    form, answers = ("ids", None) if isinstance(top, TopK) else answers_of(top)
+    matrices: list[Any] = [answers, train_Y] if form == "scores" else [train_Y]
+    for matrix in matrices:
+        if len(getattr(matrix, "shape", ())) == 2:
+            return int(matrix.shape[1])
+    for vector in (getattr(propensity, "inverse_", propensity), label_names):
+        if vector is not None:
+            return len(vector)
+    return None
+
+
+def _train_counts(train_Y: Any, n_labels: int) -> tuple[np.ndarray | None, int | None]:
+    if train_Y is None:
+        return None, None
+    train = as_labels(train_Y, n_labels=n_labels, name="train_Y")
+    return np.bincount(train.indices, weights=train.data, minlength=n_labels), train.shape[0]
+
+
+def _describe(propensity: Any, inverse: np.ndarray) -> dict[str, Any]:
+    if hasattr(propensity, "describe"):
+        return dict(propensity.describe())
+    kind = type(propensity).__name__ if hasattr(propensity, "inverse_") else "given vector"
+    high, low = float(inverse.max()), float(inverse.min())
+    return {
+        "model": kind,
+        "n_labels": len(inverse),
+        "min": 1.0 / high if high else None,
+        "max": 1.0 / low if low else None,
+    }

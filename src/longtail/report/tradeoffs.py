@@ -1,0 +1,359 @@
+"""``tradeoff``: what a little precision buys, as a curve from which to choose a point."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from longtail import metrics as measures
+from longtail._native import n_threads
+from longtail._validation import as_k, as_labels, as_seed, check_same_rows
+from longtail.answers.topk import TopK
+from longtail.decide import BlockCoordinateAscent, WeightedTopK
+from longtail.decide.ascent import ascend
+from longtail.decide.candidates import Candidates, as_candidates
+from longtail.decide.rule import by_probability, decide_linear
+from longtail.decide.utilities import MACRO, Constants
+from longtail.exceptions import MissingDependencyError
+from longtail.report.table import align, per_cent
+
+__all__ = ["Tradeoff", "TradeoffPoint", "tradeoff"]
+
+
+@dataclass(frozen=True)
+class TradeoffPoint:
+    """One answer: ``weight`` of precision in the objective (None for a rule drawn for comparison),
+    the ``expected`` values of both metrics under the probabilities and, where true labels were
+    given, the ``measured`` ones.
+    """
+
+    name: str
+    weight: float | None
+    expected: tuple[float, float]
+    measured: tuple[float, float] | None
+    on_front: bool = False
+
+    @property
+    def values(self) -> tuple[float, float]:
+        """The measured values, or the expected ones where there is no truth."""
+        return self.expected if self.measured is None else self.measured
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return {
+            "name": self.name,
+            "precision_weight": self.weight,
+            "expected": list(self.expected),
+            "measured": None if self.measured is None else list(self.measured),
+            "on_front": self.on_front,
+        }
+
+
+@dataclass(frozen=True)
+class Tradeoff:
+    """Points between two metrics; ``front`` are those that no other beats in both.
+
+    ``print`` shows them as a table, ``plot`` draws them, ``choose`` picks one, ``rule`` makes the
+    decision rule of a point.
+    """
+
+    metrics: tuple[str, str]
+    k: int
+    points: list[TradeoffPoint]
+    settings: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def front(self) -> list[TradeoffPoint]:
+        """Points that no other beats in both metrics, by descending first metric."""
+        found = [point for point in self.points if point.on_front]
+        return sorted(found, key=lambda point: (-point.values[0], point.values[1]))
+
+    def choose(self, keep: float = 0.98) -> TradeoffPoint:
+        """The point of the mixture with the largest second metric among those that keep this share
+        of the best first metric.
+        """
+        if not 0 <= keep <= 1:
+            raise ValueError(f"keep must be a share in [0, 1], got {keep!r}")
+        mixed = [point for point in self.points if point.weight is not None]
+        least = keep * max(point.values[0] for point in mixed)
+        good = [point for point in mixed if point.values[0] >= least]
+        return max(good, key=lambda point: (point.values[1], point.values[0]))
+
+    def rule(self, point: TradeoffPoint) -> BlockCoordinateAscent:
+        """The decision rule of a point of the mixture."""
+        if point.weight is None:
+            raise ValueError(f"{point.name} is no point of the mixture")
+        return BlockCoordinateAscent(precision_weight=point.weight, **self.settings)
+
+    def plot(self, path: Any = None, *, ax: Any = None) -> Any:
+        """Draws the curve with matplotlib, and writes it to ``path`` (.png, .svg, …) if given.
+
+        Returns the axes. Needs ``pip install longtail[plot]``.
+        """
+        return _draw(self, path, ax)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values; the two numbers of a point are in the order of ``metrics``."""
+        return {
+            "metrics": [f"{name}@{self.k}" for name in self.metrics],
+            "points": [point.to_dict() for point in self.points],
+        }
+
+    def table(self, points: Sequence[TradeoffPoint]) -> str:
+        """Some of the points as aligned text, in per cent."""
+        of = "measured" if self.points[0].measured is not None else "expected"
+        of += ", over all labels"  # precision has no other reading
+        rows = [["", *(f"{name}@{self.k}" for name in self.metrics), ""]]
+        for point in points:
+            values = (per_cent(value) for value in point.values)
+            rows.append([point.name, *values, "*" if point.on_front else ""])
+        return f"In per cent, {of}; * on the front\n{align(rows)}"
+
+    def __str__(self) -> str:
+        return self.table(self.points)
+
+
+def tradeoff(
+    eta: Any,
+    metrics: tuple[str, str] = ("precision", "macro_f1"),
+    k: int = 5,
+    *,
+    Y_true: Any = None,
+    weights: Sequence[float] | None = None,
+    prior: Any = None,
+    budget: str = "exactly",
+    compare: bool = True,
+    others: Mapping[str, TopK] | None = None,
+    random_state: Any = 0,
+    n_jobs: int | None = None,
+) -> Tradeoff:
+    """Sweeps w in (1 - w) * metric + w * precision at k, and returns the points and their front.
+
+    Parameters
+    ----------
+    eta: probabilities (n, L): dense, sparse or a ``TopK``.
+    metrics: "precision" and the name of a metric of ``BlockCoordinateAscent``.
+    k: labels a row.
+    Y_true: true labels (n, L). With them the front is that of measured values; without, of expected
+        ones, which are only as good as the probabilities.
+    weights: values of w; by default 19 between 0 and 1, dense at both ends, since the two metrics
+        may differ by orders of magnitude.
+    prior: label frequencies for the rules drawn for comparison; None takes the mean of ``eta``.
+    budget: "exactly" or "at_most" k.
+    compare: also the usual heuristics: power law, logarithm, macro-recall.
+    others: more answers to compare with, by name: a ``TopK`` of the same rows whose scores are the
+        probabilities of the chosen labels, as rules give it.
+
+    >>> rng = np.random.default_rng(0)
+    >>> curve = tradeoff(rng.random((200, 30)) ** 6 * np.linspace(1, 0.1, 30), k=2)
+    >>> best, rare = curve.front[0].expected, curve.front[-1].expected
+    >>> best[0] > rare[0] and best[1] < rare[1]
+    True
+    >>> 0 <= curve.choose(keep=0.95).weight <= 1
+    True
+
+    Schultheis et al., NeurIPS 2023; the curve of precision against macro-F1 in Schultheis's thesis.
+    """
+    k = as_k(k)
+    other = _other(metrics)
+    found = as_candidates(eta)
+    if not found.n_rows or not found.n_labels:
+        raise ValueError("eta is empty: there is nothing to trade")
+    truth = None
+    if Y_true is not None:
+        truth = as_labels(Y_true, n_labels=found.n_labels)
+        check_same_rows(found.n_rows, truth.shape[0], "eta", "Y_true")
+    settings = {
+        "metric": other, "k": k, "budget": budget, "random_state": random_state, "n_jobs": n_jobs
+    }  # fmt: skip
+    shares = _weights(weights)
+    given = _checked(others, found, k)
+    points = []
+    answers = _answers(found, settings, shares, prior if compare else False)
+    for name, weight, top in chain(answers, ((name, None, top) for name, top in given.items())):
+        expected = _expected(found, top, other, k)
+        measured = None if truth is None else _measured(truth, top, other, k)
+        if metrics[1] == "precision":
+            expected = expected[::-1]
+            measured = None if measured is None else measured[::-1]
+        points.append(TradeoffPoint(name, weight, expected, measured))
+    return Tradeoff((metrics[0], metrics[1]), k, _mark_front(points), settings)
+
+
+def _other(metrics: tuple[str, str]) -> str:
+    if isinstance(metrics, str) or len(metrics) != 2 or "precision" not in metrics:
+        raise ValueError(f'metrics must be "precision" and one other, got {metrics!r}')
+    other = metrics[1] if metrics[0] == "precision" else metrics[0]
+    if other not in MACRO and other != "coverage":
+        known = ", ".join([*MACRO, "coverage"])
+        raise ValueError(f"unknown metric {other!r}: use one of {known}")
+    return other
+
+
+def _checked(others: Mapping[str, TopK] | None, found: Candidates, k: int) -> dict[str, TopK]:
+    """Answers of other rules, all k wide."""
+    out = {}
+    for name, top in (others or {}).items():
+        if not isinstance(top, TopK) or top.n_labels not in (None, found.n_labels):
+            raise TypeError(f"others[{name!r}] must be a TopK over {found.n_labels} labels")
+        check_same_rows(found.n_rows, len(top), "eta", f"others[{name!r}]")
+        if top.indices.max(initial=-1) >= found.n_labels:
+            raise ValueError(f"others[{name!r}] names label {top.indices.max()}")
+        etas = top.scores[top.indices >= 0]
+        if not ((etas >= 0) & (etas <= 1)).all():
+            raise ValueError(f"scores of others[{name!r}] must be probabilities, in [0, 1]")
+        missing = ((0, 0), (0, max(0, k - top.k)))
+        ids = np.pad(top.indices, missing, constant_values=-1)
+        scores = np.pad(top.scores, missing, constant_values=-np.inf)
+        out[str(name)] = TopK._trusted(ids, scores, found.n_labels).head(k)
+    return out
+
+
+def _weights(weights: Sequence[float] | None) -> list[float]:
+    if weights is None:
+        inner = 1 / (1 + 10 ** np.linspace(4, -3, 17))
+        return [0.0, *(float(w) for w in inner), 1.0]
+    out = sorted({float(w) for w in weights})
+    if not out or not all(0 <= w <= 1 for w in out):
+        raise ValueError(f"weights must lie in [0, 1], got {weights!r}")
+    return out
+
+
+def _answers(
+    found: Candidates, settings: dict[str, Any], shares: list[float], prior: Any
+) -> Iterator[tuple[str, float | None, TopK]]:
+    """Name, weight and answer of every point; a few solved at a time, to bound memory."""
+    rule = BlockCoordinateAscent(**settings)
+    seed, group = as_seed(settings["random_state"]), max(2, n_threads(settings["n_jobs"]))
+    for start in range(0, len(shares), group):
+        part = shares[start : start + group]
+        results = ascend(rule, found, [(seed, weight, rule.init) for weight in part])
+        for weight, (ids, etas, _, _) in zip(part, results, strict=True):
+            yield f"mixture w={weight:.4g}", weight, by_probability(ids, etas, found.n_labels)
+    ones, zeros = np.ones(found.n_labels), np.zeros(found.n_labels)
+    yield "top k", None, _linear(found, ones, zeros, settings)
+    if prior is False:
+        return
+    for name, weighting, beta in _HEURISTICS:
+        weighted = WeightedTopK(weighting, k=settings["k"], prior=prior, beta=beta)
+        yield name, None, _linear(found, *weighted.weights(found), settings)
+
+
+_HEURISTICS = [
+    ("power law 1/4", "power_law", 0.25),
+    ("power law 1/2", "power_law", 0.5),
+    ("power law 3/4", "power_law", 0.75),
+    ("logarithm", "log", 1.0),
+    ("macro-recall", "macro_recall", 1.0),
+]
+
+
+def _linear(found: Candidates, a: np.ndarray, b: np.ndarray, settings: dict[str, Any]) -> TopK:
+    ids, etas = decide_linear(
+        found, a, b, settings["k"], exactly=True, by_probability=True, n_jobs=settings["n_jobs"]
+    )
+    return TopK._trusted(ids, etas, found.n_labels)
+
+
+def _expected(found: Candidates, top: TopK, other: str, k: int) -> tuple[float, float]:
+    """Precision and the other metric, under the probabilities."""
+    n, width = found.n_rows, found.n_labels
+    named = top.indices >= 0
+    ids, etas = top.indices[named], top.scores[named].astype(np.float64)
+    precision = float(etas.sum()) / (n * k)
+    if other == "coverage":
+        with np.errstate(divide="ignore"):
+            misses = np.bincount(ids, weights=np.log1p(-etas), minlength=width)
+        return precision, float((1 - np.exp(misses)).mean())
+    t = np.bincount(ids, weights=etas, minlength=width) / n
+    q = np.bincount(ids, minlength=width) / n
+    p = found.expected_positives() / n
+    return precision, float(MACRO[other].value(t, q, p, Constants()).mean())
+
+
+def _measured(truth: Any, top: TopK, other: str, k: int) -> tuple[float, float]:
+    """Precision and the other metric, on true labels."""
+    counts = measures.confusion_at_k(truth, top, k)
+    t, q, p = (
+        np.asarray(x, dtype=np.float64) / truth.shape[0]
+        for x in (counts.true_positives, counts.predicted, counts.positives)
+    )
+    precision = float(t.sum()) / k
+    if other == "coverage":
+        return precision, float((t > 0).mean())
+    return precision, float(MACRO[other].value(t, q, p, Constants()).mean())
+
+
+def _mark_front(points: list[TradeoffPoint]) -> list[TradeoffPoint]:
+    values = np.array([point.values for point in points])
+    out = []
+    for point, (first, second) in zip(points, values, strict=True):
+        at_least = (values[:, 0] >= first) & (values[:, 1] >= second)
+        better = (values[:, 0] > first) | (values[:, 1] > second)
+        out.append(replace(point, on_front=not (at_least & better).any()))
+    return out
+
+
+def _per_cent(points: Sequence[TradeoffPoint]) -> tuple[list[float], list[float]]:
+    """Both metrics of some points, for an axis each."""
+    return tuple([100 * point.values[i] for point in points] for i in (0, 1))  # type: ignore[return-value]
+
+
+def _families(points: Sequence[TradeoffPoint]) -> dict[str, list[TradeoffPoint]]:
+    """Points outside the mixture by name; those that differ in a number alone belong together."""
+    found: dict[str, list[TradeoffPoint]] = {}
+    for point in points:
+        if point.weight is None:
+            head, _, last = point.name.rpartition(" ")
+            family = head if head and last[:1].isdigit() else point.name
+            found.setdefault(family, []).append(point)
+    return {
+        name
+        if len(some) == 1 or name == some[0].name
+        else f"{name} {some[0].name.rpartition(' ')[2]} to {some[-1].name.rpartition(' ')[2]}": some
+        for name, some in found.items()
+    }
+
+
+def _draw(curve: Tradeoff, path: Any, ax: Any) -> Any:
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError:
+        raise MissingDependencyError("matplotlib", "plot", "Tradeoff.plot") from None
+    figure = None
+    if ax is None:
+        figure, ax = plt.subplots(figsize=(6.4, 4.4), layout="constrained")
+    mixed = [point for point in curve.points if point.weight is not None]
+    mixed.sort(key=lambda point: point.weight)  # type: ignore[arg-type, return-value]
+    ax.plot(*_per_cent(mixed), "-o", color="#0b6e8f", markersize=4, linewidth=1.6, label="mixture")
+    markers = iter("s^v<>DPX")
+    for name, points in _families(curve.points).items():
+        style: dict[str, Any]
+        if name == "top k":
+            style = {"marker": "*", "markersize": 13, "linestyle": "none", "color": "#1c2127"}
+        else:
+            style = {
+                "marker": next(markers, "s"),
+                "markersize": 5,
+                "linestyle": ":",
+                "linewidth": 1,
+            }
+        ax.plot(*_per_cent(points), label=name, zorder=3, **style)
+    for point in (mixed[0], mixed[-1]):
+        end = f"w = {point.weight:g}"
+        place = [100 * value for value in point.values]
+        ax.annotate(end, place, xytext=(6, 6), textcoords="offset points", fontsize=9)
+    ax.set_xlabel(f"{curve.metrics[0]}@{curve.k}, per cent")
+    ax.set_ylabel(f"{curve.metrics[1]}@{curve.k}, per cent")
+    ax.margins(0.1)
+    ax.grid(alpha=0.25)
+    ax.legend(frameon=False, fontsize=9)
+    if path is not None:
+        ax.figure.savefig(path, dpi=150)
+        if figure is not None:
+            plt.close(figure)
+    return ax

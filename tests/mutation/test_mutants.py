@@ -1,0 +1,65 @@
+"""Mutants are what they say: one change each, of code that runs."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+import run
+from mutants import mutants
+
+SOURCE = '''"""A text with 1 < 2."""
+from typing import TYPE_CHECKING
+if TYPE_CHECKING:
+    import os
+__all__ = ["f"]
+LIMIT: int = 3
+
+def f(x: "int | None" = 0) -> float:
+    if not x or x is None and x in (1, 2):
+        raise ValueError(f"got {x - 1}")
+    return -x**2 if x % 2 == 0 else 0.5 * x  # ö < 1
+'''
+
+
+def test_every_change_is_found_once() -> None:
+    found = list(mutants(SOURCE))
+    assert [mutant.what for mutant in found] == [
+        "3  ->  4",
+        "0  ->  1",
+        "not x or (x is None and x in (1, 2))  ->  not (not x or (x is None and x in (1, 2)))",
+        "not x or (x is None and x in (1, 2))  ->  not x and (x is None and x in (1, 2))",
+        "not x  ->  x",
+        "x is None and x in (1, 2)  ->  x is None or x in (1, 2)",
+        "x is None  ->  x is not None",
+        "x in (1, 2)  ->  x not in (1, 2)",
+        "1  ->  2",
+        "2  ->  3",
+        "raise ValueError(f'got {x - 1}')  ->  pass",
+        "x % 2 == 0  ->  x % 2 != 0",
+        "x % 2  ->  x * 2",
+        "2  ->  3",
+        "0  ->  1",
+        "-x ** 2  ->  x ** 2",
+        "x ** 2  ->  x * 2",
+        "2  ->  3",
+        "0.5 * x  ->  0.5 / x",
+        "0.5  ->  1.0",
+    ]
+    plain = ast.dump(ast.parse(SOURCE))
+    changed = [ast.dump(ast.parse(mutant.source)) for mutant in found]
+    assert plain not in changed and len(set(changed)) == len(changed)
+
+
+def test_explanations_are_of_mutants_that_exist() -> None:
+    """A line that has changed needs its explanation anew."""
+    for path, what in run.explanations():
+        source = (run.ROOT / path).read_text(encoding="utf-8")
+        assert what in {mutant.what for mutant in mutants(source)}, f"{path}: {what}"
+
+
+def test_the_sample_depends_on_the_seed_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    first, again, other = (run.sample(["losses"], 20, seed) for seed in (0, 0, 1))
+    assert first == again != other
+    assert all(path.parent == Path("src/longtail/losses") for path, _ in first)
