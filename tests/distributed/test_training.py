@@ -19,7 +19,7 @@ from joblib import parallel_config
 
 import longtail as lt
 from longtail.base import Ranker
-from longtail.calibrate.cross_fit import cross_fit
+from longtail.calibrate.out_of_fold import cross_fit
 from longtail.coded import kept_repetitions
 from longtail.linear.train import elsewhere
 

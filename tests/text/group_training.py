@@ -29,6 +29,11 @@ def problem(n: int = 70, L: int = 23) -> tuple[list[str], list[list[int]]]:
 def train(settings: dict[str, Any], checkpoint: str | None = None, **change: Any) -> Any:
     texts, labels = problem()
     texts = texts[: change.get("rows", len(texts))]
+    settings = dict(settings)
+    if settings.pop("still", False):  # an encoder that draws no random numbers
+        from longtail.deep.encoders.average import Average
+
+        Average.__init__.__defaults__ = (384, 0.0)
     model = lt.TextNetwork(device="cpu", onnx=False, n_jobs=1, **settings)
     return model.fit(texts, labels[: len(texts)], checkpoint=checkpoint)
 
@@ -60,6 +65,7 @@ def main() -> None:
     change = {}
     if settings.pop("disagree", False) and dist.get_rank() == 1:
         change = {"rows": 60}
+    save_all = settings.pop("save_all", False)
     stop_after = settings.pop("stop_after", None)
     if stop_after is not None:
         end_after(stop_after)
@@ -67,6 +73,8 @@ def main() -> None:
         model = train(settings, checkpoint, **change)
         if dist.get_rank() == 0:
             model.save(out)
+        elif save_all:
+            model.save(f"{out}-{dist.get_rank()}")
     except Ended:
         pass
     dist.barrier()

@@ -11,8 +11,9 @@ vectors is added up before it goes back through the encoder::
     encoder           the gradients of all shares are summed, and every process makes the same step
 
 The loss is that of the whole batch and of all labels, so the result is the one of a single process
-but for the order of sums. Which process has which labels is nobody's business outside: checkpoints
-hold them all and are taken over by any number of processes.
+but for the order of sums, and for encoders that draw or norm over the rows they see: those of a
+share, as with batches in pieces. Which process has which labels is nobody's business outside:
+checkpoints hold them all and are taken over by any number of processes.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ class Group:
 
     def __init__(self) -> None:
         self.rank, self.size = dist.get_rank(), dist.get_world_size()
+        self._sparse: list[bool] | None = None  # whether the gradient of each parameter is
 
     @classmethod
     def current(cls) -> Group | None:
@@ -91,34 +93,54 @@ class Group:
     def sum_gradients(self, encoder: nn.Module) -> None:
         """Replace the gradients of an encoder by their sums over all processes.
 
-        A process whose share of the rows was empty has none, and counts as zero.
+        A process whose share of the rows was empty has none, and counts as zero. Dense ones travel
+        in one piece.
         """
-        for parameter in encoder.parameters():
-            if not parameter.requires_grad:
-                continue
-            gradient = parameter.grad
-            device = parameter.device
-            sparse = not self.all(gradient is None or not gradient.is_sparse, device)
-            if not sparse:
-                dense = torch.zeros_like(parameter) if gradient is None else gradient
-                parameter.grad = self.sum(dense.contiguous())
-                continue
-            if gradient is None:
-                rows = torch.zeros(0, dtype=torch.int64, device=device)
-                values = parameter.data.new_zeros((0, *parameter.shape[1:]))
+        parameters = [p for p in encoder.parameters() if p.requires_grad]
+        if not parameters:
+            return
+        if self._sparse is None:  # which never changes
+            own = [p.grad is not None and p.grad.is_sparse for p in parameters]
+            found = torch.tensor(own, dtype=torch.int32, device=parameters[0].device)
+            dist.all_reduce(found, op=dist.ReduceOp.MAX)
+            self._sparse = [bool(value) for value in found.tolist()]
+        dense: dict[torch.dtype, list[nn.Parameter]] = {}
+        for parameter, sparse in zip(parameters, self._sparse, strict=True):
+            if sparse:
+                self._sum_sparse(parameter)
             else:
-                rows, values = gradient._indices()[0], gradient._values()
-            parameter.grad = torch.sparse_coo_tensor(
-                self.gather(rows)[None],
-                self.gather(values),
-                parameter.shape,
-                check_invariants=False,
-            ).coalesce()
+                dense.setdefault(parameter.dtype, []).append(parameter)
+        for same in dense.values():
+            flat = torch.cat(
+                [
+                    torch.zeros_like(p).reshape(-1) if p.grad is None else p.grad.reshape(-1)
+                    for p in same
+                ]
+            )
+            parts = self.sum(flat).split([p.numel() for p in same])
+            for parameter, part in zip(same, parts, strict=True):
+                parameter.grad = part.view_as(parameter)
+
+    def _sum_sparse(self, parameter: nn.Parameter) -> None:
+        if parameter.grad is None:
+            rows = torch.zeros(0, dtype=torch.int64, device=parameter.device)
+            values = parameter.data.new_zeros((0, *parameter.shape[1:]))
+        else:
+            rows, values = parameter.grad._indices()[0], parameter.grad._values()
+        parameter.grad = torch.sparse_coo_tensor(
+            self.gather(rows)[None], self.gather(values), parameter.shape, check_invariants=False
+        ).coalesce()
 
     def same_start(self, encoder: nn.Module) -> None:
         """Give every process the encoder of the first one."""
         for tensor in (*encoder.parameters(), *encoder.buffers()):
             dist.broadcast(tensor.data, 0)
+
+    def same_buffers(self, encoder: nn.Module) -> None:
+        """Give every process the mean of what encoders note of their own rows (batch norms)."""
+        for buffer in encoder.buffers():
+            if buffer.is_floating_point():
+                self.sum(buffer.data).div_(self.size)
 
     def wait(self) -> None:
         """Wait until all processes have come here."""

@@ -112,6 +112,8 @@ class Trainer:
                     break
                 began = time.perf_counter()
                 loss = self._epoch(epoch, progress)
+                if self.group is not None:
+                    self.group.same_buffers(self.encoder)
                 if self.pruning is not None:
                     self.pruning.after_epoch(epoch)
                 if device.type == "cuda":
