@@ -198,7 +198,7 @@ def test_ranks_are_no_probabilities() -> None:
 def test_rows_of_different_lengths_are_complete() -> None:
     ragged = [[2, 0], [], [3]]
     assert metrics.precision_at_k(TRUTH, ragged, k=5) == pytest.approx(1 / 15)
-    with pytest.raises(ValueError, match="k is 5, but the ranking holds 2 labels a row"):
+    with pytest.raises(ValueError, match="k is 5, but the ranking holds 2 labels per row"):
         metrics.precision_at_k(TRUTH, IDS, k=5)
     nothing = TopK.from_ranking([[], []])
     assert nothing.indices.tolist() == [[-1], [-1]] and len(TopK.from_ranking([])) == 0

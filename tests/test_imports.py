@@ -133,6 +133,27 @@ def test_public_names_are_light() -> None:
     assert not loaded & (HEAVY | WEB)
 
 
+def test_scikit_learn_is_not_needed() -> None:
+    code = """
+import sys
+sys.modules["sklearn"] = None  # importing it is an error
+import tempfile
+import longtail as lt
+data = lt.data.make_longtail(n=200, d=50, L=20, n_test=50, random_state=0)
+model = lt.XRLinear().fit(data.train.X, data.train.Y).calibrate(data.test.X, data.test.Y)
+lt.evaluate(data.test.Y, model.predict_proba_topk(data.test.X), train_Y=data.train.Y)
+try:
+    lt.OneVsAll().predict_topk(data.test.X)
+except lt.base.NotFittedError:
+    pass
+tagger = lt.Tagger().fit(["paper jam", "log in"] * 10, [["printer"], ["login"]] * 10)
+with tempfile.TemporaryDirectory() as folder:
+    tagger.save(folder + "/model")
+    assert lt.load(folder + "/model", mmap=False).predict(["paper"], k=1)[0][0][0] == "printer"
+"""
+    assert "sklearn.base" not in loaded_after(code)
+
+
 def test_kernels_know_no_python() -> None:
     if not KERNELS.is_dir():
         pytest.skip("the C++ sources are not here")

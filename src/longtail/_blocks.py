@@ -64,7 +64,7 @@ class BlockRows:
         )
 
     def tocsr(self) -> sp.csr_matrix:
-        """The same as one CSR matrix (n, d + e), every number of the dense block an entry.
+        """Return the same as one CSR matrix (n, d + e), every number of the dense block an entry.
 
         >>> rows = BlockRows(sp.csr_matrix([[0.0, 2.0]]), np.array([[0.5, 0.0]]))
         >>> rows.tocsr().toarray()
@@ -83,5 +83,5 @@ class BlockRows:
         return csr(indptr, indices, values, self.shape[1])
 
     def toarray(self) -> np.ndarray:
-        """The same as one dense array (n, d + e)."""
+        """Return the same as one dense array (n, d + e)."""
         return np.concatenate([self.sparse.toarray(), self.dense], axis=1)

@@ -55,7 +55,7 @@ class Rows:
     sets: bool = False
 
     def as_ids(self) -> Rows:
-        """Label ids that came as floats, as whole numbers; anything else as it is."""
+        """Return the label ids that came as floats, as whole numbers; anything else as it is."""
         if self.form != "values":
             return self
         flat = [value for row in self.rows for value in row]
@@ -66,7 +66,9 @@ class Rows:
         return Rows("ids", [[int(value) for value in row] for row in self.rows], self.sets)
 
     def table(self, name: str) -> np.ndarray:
-        """The values or flags as an array (n, L); raise ValueError if rows differ in length."""
+        """Return the values or flags as an array (n, L); raise ValueError if rows differ in
+        length.
+        """
         width = len(self.rows[0]) if self.rows else 0
         for i, row in enumerate(self.rows):
             if len(row) != width:
@@ -110,7 +112,7 @@ def rows_of(values: Any, name: str) -> Rows | None:
 
 
 def one_dimension(values: Any) -> Any:
-    """The array of a series; anything else as it is."""
+    """Return the array of a series; anything else as it is."""
     if not sp.issparse(values) and hasattr(values, "to_numpy") and getattr(values, "ndim", 0) == 1:
         return values.to_numpy()
     return values

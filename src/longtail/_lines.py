@@ -79,7 +79,7 @@ class _Recoded(io.RawIOBase):
 
 
 def read_lines(path: FilePath, *, keep_ends: bool = False) -> Iterator[tuple[int, str]]:
-    """Yields ``(number, line)``, numbers from 1, one line in memory at a time.
+    """Yield ``(number, line)``, numbers from 1, one line in memory at a time.
 
     ``keep_ends`` leaves the line ends on, for readers with their own idea of a record (CSV).
 
@@ -116,7 +116,7 @@ def read_lines(path: FilePath, *, keep_ends: bool = False) -> Iterator[tuple[int
 
 
 def read_text(path: FilePath) -> str:
-    """The whole file as one string, with the same rules (and CRLF turned into LF)."""
+    """Return the whole file as one string, with the same rules (and CRLF turned into LF)."""
     return "\n".join(line for _, line in read_lines(path))
 
 
@@ -144,7 +144,7 @@ def open_for_writing(path: FilePath) -> Iterator[BinaryIO]:
 
 
 def write_lines(path: FilePath, lines: Iterable[str]) -> None:
-    """Writes each string as one line. Refuses strings with a line break or a lone surrogate."""
+    """Write each string as one line. Refuses strings with a line break or a lone surrogate."""
     with open_for_writing(path) as file:
         for number, line in enumerate(lines, 1):
             if "\n" in line or line.endswith("\r"):

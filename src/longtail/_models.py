@@ -120,13 +120,15 @@ def register_ranker(tag: str) -> Callable[[SomeRanker], SomeRanker]:
 
 
 def is_known(estimator: Any) -> bool:
-    """Whether an estimator can be saved and loaded: its type is in the table, or registered."""
+    """Return whether an estimator can be saved and loaded: its type is in the table, or
+    registered.
+    """
     tag = getattr(estimator, "type_tag", None)
     return tag in TABLE or tag in _REGISTERED
 
 
 def load(path: str | os.PathLike[str], *, mmap: bool = True, verify: bool = False) -> Any:
-    """The estimator saved in the directory ``path``, ready to predict.
+    """Return the estimator saved in the directory ``path``, ready to predict.
 
     With ``mmap`` (the default) arrays stay in their files and are read page by page when used, so
     loading takes milliseconds and processes share them; ``mmap=False`` reads them into memory.
@@ -143,7 +145,7 @@ def load(path: str | os.PathLike[str], *, mmap: bool = True, verify: bool = Fals
 
 
 def from_state(state: persist.State) -> Any:
-    """The estimator of a state, as for the parts of a composed model."""
+    """Return the estimator of a state, as for the parts of a composed model."""
     cls = _class_of(state.type)
     name = cls.__name__
     try:

@@ -35,7 +35,8 @@ def csr_args(matrix: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
 
 
 def n_threads(n_jobs: int | None) -> int:
-    """Number of threads for scikit-learn's ``n_jobs``: None and -1 are all cores, -2 all but one.
+    """Return the number of threads for scikit-learn's ``n_jobs``: None and -1 are all cores, -2 all
+    but one.
 
     0 is refused. More than 1024 are never started: results do not depend on the number.
     """
@@ -54,8 +55,8 @@ def _resolved(n_jobs: int) -> int:
 
 
 def native_info() -> dict[str, Any]:
-    """What the compiled core runs on this machine: instruction set in use, the best available,
-    threads.
+    """Return what the compiled core runs on this machine: instruction set in use, the best
+    available, threads.
     """
     return {
         "isa": _core.active_isa(),

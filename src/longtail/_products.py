@@ -62,7 +62,9 @@ class PackedRows:
     def top(
         self, queries: np.ndarray, k: int, n_threads: int, bias: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Ids and values (n, k) of the k largest ``<query, row> + bias``; padded with -1, -inf."""
+        """Return ids and values (n, k) of the k largest ``<query, row> + bias``; padded with -1,
+        -inf.
+        """
         return core.top_inner_products(  # type: ignore[no-any-return]
             self.blocks, self.n_rows, bias, queries, k, n_threads
         )
@@ -70,7 +72,7 @@ class PackedRows:
     def products(
         self, queries: np.ndarray, n_threads: int, bias: np.ndarray | None = None
     ) -> np.ndarray:
-        """All of them, (n, n_rows)."""
+        """Return the products with every packed row, shape (n, n_rows)."""
         return core.inner_products(  # type: ignore[no-any-return]
             self.blocks, self.n_rows, bias, queries, n_threads
         )

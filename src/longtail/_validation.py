@@ -49,7 +49,7 @@ _PASSED_LABELS: _Passed = weakref.WeakValueDictionary()  # some of these are lab
 def as_features(
     X: Any, *, n_features: int | None = None, name: str = "X", blocks: bool = False
 ) -> Any:
-    """Canonical features: CSR float32 for sparse input, dense float32 otherwise.
+    """Return canonical features: CSR float32 for sparse input, dense float32 otherwise.
 
     Accepts any SciPy sparse matrix or array, NumPy arrays, nested lists of numbers, and data frames
     (those with sparse columns become CSR). Rows of two blocks (``longtail.features.beside``) become
@@ -80,7 +80,7 @@ def as_features(
 def as_labels(
     Y: Any, *, n_rows: int | None = None, n_labels: int | None = None, name: str = "Y"
 ) -> sp.csr_matrix:
-    """Canonical labels: CSR float32, values in (0, 1], explicit zeros dropped.
+    """Return canonical labels: CSR float32, values in (0, 1], explicit zeros dropped.
 
     Accepts a table of values in [0, 1] (sparse, array, data frame, or nested lists with floats), a
     list of lists or sets of label ids (a label listed twice in a row counts once), or a
@@ -183,7 +183,7 @@ def _is_in(passed: _Passed, matrix: Any) -> bool:
 
 
 def check_same_rows(n_x: int, n_y: int, x_name: str = "X", y_name: str = "Y") -> None:
-    """Refuses two inputs that should describe the same rows but do not."""
+    """Refuse two inputs that should describe the same rows but do not."""
     if n_x != n_y:
         raise ValueError(
             f"{x_name} has {n_x} rows but {y_name} has {n_y}: "
@@ -192,7 +192,7 @@ def check_same_rows(n_x: int, n_y: int, x_name: str = "X", y_name: str = "Y") ->
 
 
 def as_k(k: Any, name: str = "k") -> int:
-    """A positive whole number."""
+    """Return a positive whole number."""
     if isinstance(k, bool) or not isinstance(k, numbers.Integral):
         raise TypeError(f"{name} must be a whole number, got {k!r}")
     if k < 1:
@@ -201,7 +201,8 @@ def as_k(k: Any, name: str = "k") -> int:
 
 
 def as_width(k: Any, n_labels: int, name: str = "k") -> int:
-    """A number of answers per row: at most ``n_labels``, or 1,000 where there are fewer labels.
+    """Return a number of answers per row: at most ``n_labels``, or 1,000 where there are fewer
+    labels.
 
     Rows are padded to this width, so that a number far above would fill the memory with padding.
     """
@@ -212,8 +213,8 @@ def as_width(k: Any, n_labels: int, name: str = "k") -> int:
 
 
 def n_instances(n_rows: int, n_label_rows: Any) -> int:
-    """How many of the rows are instances, where the last ``n_label_rows`` were made of label texts
-    (``longtail.augment``) and are none.
+    """Return how many of the rows are instances, where the last ``n_label_rows`` were made of label
+    texts (``longtail.augment``) and are none.
     """
     if isinstance(n_label_rows, bool) or not isinstance(n_label_rows, numbers.Integral):
         raise TypeError(f"n_label_rows must be a whole number, got {n_label_rows!r}")
@@ -224,7 +225,7 @@ def n_instances(n_rows: int, n_label_rows: Any) -> int:
 
 
 def as_seed(random_state: Any) -> int:
-    """A 64-bit seed from None (fresh entropy), an int, a NumPy Generator or a RandomState.
+    """Return a 64-bit seed from None (fresh entropy), an int, a NumPy Generator or a RandomState.
 
     One draw is taken from a generator, so two calls give two seeds.
     """
@@ -285,7 +286,7 @@ def _canonical_csr(matrix: Any, name: str) -> sp.csr_matrix:
 
 
 def _is_canonical(matrix: Any) -> bool:
-    """Whether the columns of every row of a CSR matrix ascend, by looking at them."""
+    """Return whether the columns of every row of a CSR matrix ascend, by looking at them."""
     starts, columns = matrix.indptr, matrix.indices
     for begin in range(0, len(columns) - 1, _CHUNK):
         part = columns[begin : begin + _CHUNK + 1]
@@ -296,7 +297,7 @@ def _is_canonical(matrix: Any) -> bool:
 
 
 def _checked(matrix: Any, name: str) -> Any:
-    """The matrix, if its index arrays are sound: SciPy and kernels trust them blindly."""
+    """Return the matrix, if its index arrays are sound: SciPy and kernels trust them blindly."""
     if matrix.format == "coo":
         inside = [
             not len(index) or (index.min() >= 0 and index.max() < size)

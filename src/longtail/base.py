@@ -35,7 +35,7 @@ class NotFittedError(ValueError, AttributeError):
 
 
 def _not_fitted(message: str) -> NotFittedError:
-    """The error, for code that expects ours and for code that expects scikit-learn's.
+    """Return the error, for code that expects ours and for code that expects scikit-learn's.
 
     scikit-learn is imported here, when something went wrong, and not with this module.
     """
@@ -82,6 +82,7 @@ class Estimator:
     type_tag: ClassVar[str]
     _defaults: ClassVar[dict[str, Any]] = {}  # parameters of __init__ by name, in order
     _n_positional: ClassVar[int] = 0  # how many of them may come without a name
+    _not_copied: ClassVar[tuple[str, ...]] = ()  # attributes made from the others when needed
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -94,7 +95,7 @@ class Estimator:
         cls.__signature__ = signature.replace(parameters=own)  # type: ignore[attr-defined]
 
     def __new__(cls, *args: Any, **params: Any) -> Any:
-        """Refuses unknown and unnamed parameters with a message that names the known ones."""
+        """Refuse unknown and unnamed parameters with a message that names the known ones."""
         if len(args) > cls._n_positional:
             raise TypeError(
                 f"{cls.__name__} takes its parameters by name: write {cls.__name__}(name=value)"
@@ -105,7 +106,9 @@ class Estimator:
         return super().__new__(cls)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters by name; with ``deep``, those of nested estimators as ``outer__inner``."""
+        """Return parameters by name; with ``deep``, those of nested estimators as
+        ``outer__inner``.
+        """
         out: dict[str, Any] = {}
         for name in self._defaults:
             value = getattr(self, name)
@@ -115,7 +118,7 @@ class Estimator:
         return out
 
     def set_params(self: Self, **params: Any) -> Self:
-        """Sets parameters by name (``outer__inner`` for nested estimators).
+        """Set parameters by name (``outer__inner`` for nested estimators).
 
         Unknown names are refused before any is set. Learned state stays until the next ``fit``.
         """
@@ -140,13 +143,16 @@ class Estimator:
         return self
 
     def __repr__(self) -> str:
-        """The call that makes this estimator; parameters at their defaults are left out."""
+        """Return the call that makes this estimator; parameters at their defaults are left out."""
         shown = [
             f"{name}={value!r}"
             for name, value in self.get_params(deep=False).items()
             if repr(value) != repr(self._defaults[name])
         ]
         return f"{type(self).__name__}({', '.join(shown)})"
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name not in self._not_copied}
 
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
@@ -167,7 +173,7 @@ class Estimator:
             raise _not_fitted(f"this {type(self).__name__} is not fitted yet: call fit first")
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Writes the fitted estimator to the directory ``path``, all of it or nothing.
+        """Write the fitted estimator to the directory ``path``, all of it or nothing.
 
         ``longtail.load`` reads it back; ``longtail.persist`` tells the format and what is refused.
         """
@@ -175,7 +181,7 @@ class Estimator:
         persist.save(path, self._get_state(), overwrite=overwrite)
 
     def _get_state(self) -> persist.State:
-        """Type tag and parameters; subclasses add what they have learned."""
+        """Return the type tag and parameters; subclasses add what they have learned."""
         return persist.State(self.type_tag, self.get_params(deep=False))
 
     @classmethod
@@ -185,7 +191,7 @@ class Estimator:
         return self
 
     def _set_state(self, state: persist.State) -> None:
-        """Takes over what ``_get_state`` stored, read through the checks of ``persist.State``."""
+        """Take over what ``_get_state`` stored, read through the checks of ``persist.State``."""
         raise NotImplementedError(f"{type(self).__name__} cannot be loaded")
 
 
@@ -211,7 +217,7 @@ class Ranker(Estimator):
     label_names_: Vocabulary | None = None
 
     def fit(self: SomeRanker, X: Any, Y: Any) -> SomeRanker:
-        """Learns from features ``X`` (n, d) and labels ``Y`` (n, L).
+        """Learn from features ``X`` (n, d) and labels ``Y`` (n, L).
 
         ``X`` may be any SciPy sparse matrix, array or data frame; ``Y`` an indicator matrix of any
         of these kinds, or one list of label ids per row.
@@ -240,11 +246,12 @@ class Ranker(Estimator):
         self.n_features_in_, self.n_labels_ = int(X.shape[1]), int(Y.shape[1])
 
     def _forget(self) -> None:
-        """Drops what belongs to an earlier ``fit`` and is not learned by this one."""
+        """Drop what belongs to an earlier ``fit`` and is not learned by this one."""
         self.label_names_ = None
 
     def predict_topk(self, X: Any, k: int = 5, *, include: Any = None, exclude: Any = None) -> TopK:
-        """The k best labels of each row, best first; equal scores go to the smaller label id.
+        """Return the k best labels of each row, best first; equal scores go to the smaller label
+        id.
 
         ``include`` lists the label ids to choose from, ``exclude`` those to leave out (or names,
         see ``name_labels``): one list for all rows, or a sequence of lists, one per row, in which
@@ -265,7 +272,7 @@ class Ranker(Estimator):
         include: Any = None,
         exclude: Any = None,
     ) -> TopK:
-        """Checks the arguments, calls ``search(X, k)`` or, where there are lists of labels,
+        """Check the arguments, call ``search(X, k)`` or, where there are lists of labels,
         ``filtered(X, k, labels)`` on their canonical form, and pads.
         """
         self._check_fitted()
@@ -284,10 +291,12 @@ class Ranker(Estimator):
         else:
             assert filtered is not None
             found = filtered(X, most, labels)
-        return found if found.k == k else _pad(found, k)
+        return found.padded(k)
 
     def _predict_allowed(self, X: Any, k: int, labels: LabelFilter) -> TopK:
-        """The k best allowed labels: asks for more and more answers until they hold enough."""
+        """Return the k best allowed labels: asks for more and more answers until they hold
+        enough.
+        """
         owed = np.minimum(labels.counts(), k)
         wanted = k
         while True:
@@ -297,7 +306,7 @@ class Ranker(Estimator):
                 return found
 
     def name_labels(self: SomeRanker, names: Any) -> SomeRanker:
-        """Gives the labels names, in id order; they are saved with the model.
+        """Give the labels names, in id order; they are saved with the model.
 
         Label lists may then hold names instead of ids. ``fit`` forgets them.
 
@@ -316,11 +325,14 @@ class Ranker(Estimator):
         return self
 
     def predict(self, X: Any, k: int = 5) -> Any:
-        """The k best labels of each row as a binary CSR matrix (n, L), as scikit-learn expects."""
+        """Return the k best labels of each row as a binary CSR matrix (n, L), as scikit-learn
+        expects.
+        """
         return self.predict_topk(X, k).to_csr(binary=True)
 
     def score(self, X: Any, Y: Any, k: int = 1) -> float:
-        """Precision at k, the mean share of the k best labels that are true; for grid search.
+        """Return precision at k, the mean share of the k best labels that are true; for grid
+        search.
 
         ``longtail.evaluate`` says much more, also about rare labels.
         """
@@ -363,7 +375,7 @@ def _unknown(cls: type[Estimator], name: str) -> str:
 
 
 def _pack_names(names: Vocabulary) -> dict[str, np.ndarray]:
-    """Names as UTF-8, one behind the other, and where each ends."""
+    """Return names as UTF-8, one behind the other, and where each ends."""
     coded = [name.encode("utf-8", "surrogatepass") for name in names]
     ends = np.cumsum([len(name) for name in coded], dtype=np.int64)
     return {"label_names": np.frombuffer(b"".join(coded), np.uint8), "label_name_ends": ends}
@@ -382,11 +394,3 @@ def _unpack_names(state: persist.State, n_labels: int) -> Vocabulary | None:
         return Vocabulary(text[a:b].decode("utf-8", "surrogatepass") for a, b in pairs)
     except ValueError as error:
         raise ModelFormatError(f"label names cannot be read: {error}") from None
-
-
-def _pad(top: TopK, k: int) -> TopK:
-    n, have = len(top), top.k
-    indices = np.full((n, k), -1, np.int32)
-    scores = np.full((n, k), -np.inf, np.float32)
-    indices[:, :have], scores[:, :have] = top.indices, top.scores
-    return TopK._trusted(indices, scores, top.n_labels)

@@ -51,7 +51,7 @@ def test_k_beyond_the_labels_is_padding(name):
 
 def test_a_ranking_that_is_cut_off_is_refused_beyond_its_slots():
     top = TopK([[0, 1]], [[0.9, 0.8]], n_labels=9)
-    with pytest.raises(ValueError, match="k is 5, but the ranking holds 2 labels a row"):
+    with pytest.raises(ValueError, match="k is 5, but the ranking holds 2 labels per row"):
         metrics.precision_at_k([[0]], top, k=5)
     with pytest.raises(ValueError, match="predict with k=3 or more"):
         metrics.precision_at_k(None, metrics.match([[0]], top), k=3)

@@ -17,13 +17,14 @@ import scipy.sparse as sp
 from serve_cases import call, save_model
 
 import longtail as lt
+from longtail.answers import AnswerOptions
 from longtail.tagger import explanation, highlight
 
 pytest.importorskip("fastapi", reason="the extra 'serve' is not installed")
 
 from longtail.serve import batching
 from longtail.serve.app import create_app
-from longtail.serve.batching import Batcher, Busy, Options
+from longtail.serve.batching import Batcher, Busy
 from longtail.serve.counters import Counters
 from longtail.serve.explaining import MOST_CHARACTERS, MOST_PAIRS, too_much
 from longtail.serve.settings import Settings
@@ -132,7 +133,7 @@ def test_an_answer_does_not_wait_for_explanations(tagger: lt.Tagger) -> None:
         await asyncio.sleep(0.05)
         assert batcher.waiting == 30
         for _ in range(3):
-            (answer,) = await batcher.ask(tagger, ["paper jam"], Options(1))
+            (answer,) = await batcher.ask(tagger, ["paper jam"], AnswerOptions(1))
             assert tagger.label_names[answer.ids[0]] == "printer"
         assert min(s.taken for s in steps) > 0, "each gets its turn"
         for job in jobs:
@@ -155,7 +156,7 @@ def test_explanations_count_as_waiting(tagger: lt.Tagger) -> None:
         with pytest.raises(Busy):
             await batcher.explain(iter(Endless()), 3)
         with pytest.raises(Busy):
-            await batcher.ask(tagger, ["paper"] * 3, Options(1))
+            await batcher.ask(tagger, ["paper"] * 3, AnswerOptions(1))
         assert counters.total("refused") == 2
         job.cancel()
         await asyncio.sleep(0.05)
@@ -174,7 +175,7 @@ def test_an_error_in_a_step_is_told(tagger: lt.Tagger) -> None:
         with pytest.raises(ValueError, match="no such thing"):
             await batcher.explain(failing(), 1)
         assert batcher.waiting == 0
-        (answer,) = await batcher.ask(tagger, ["paper jam"], Options(1))
+        (answer,) = await batcher.ask(tagger, ["paper jam"], AnswerOptions(1))
         assert answer.known_terms == 2
         batcher.close()
 
@@ -247,7 +248,7 @@ def test_a_short_request_to_a_slow_model_is_not_answered_on_the_spot(
         for pace in (61.0, None, 61.0):
             await asyncio.sleep(0.01)  # at rest
             batcher._pace = batcher._pace if pace is None else pace
-            await batcher.ask(tagger, ["paper jam"], Options(1))
+            await batcher.ask(tagger, ["paper jam"], AnswerOptions(1))
         batcher.close()
 
     asyncio.run(check())
@@ -282,7 +283,7 @@ def test_texts_with_many_labels_are_asked_in_smaller_batches(
     async def check() -> None:
         batcher = Batcher(4000, Counters())
         for k in (5, 1000):
-            answers = await batcher.ask(tagger, ["paper jam"] * 100, Options(k))
+            answers = await batcher.ask(tagger, ["paper jam"] * 100, AnswerOptions(k))
             assert len(answers) == 100
         batcher.close()
 

@@ -39,7 +39,8 @@ class LabelLists:
         return self.ptr, self.ids, self.open
 
     def mark(self, start: int, stop: int, n_labels: int, unlisted: bool) -> np.ndarray:
-        """Rows [start, stop) as a dense indicator; rows whose list was not given are ``unlisted``.
+        """Return rows [start, stop) as a dense indicator; rows whose list was not given are
+        ``unlisted``.
 
         Shape (stop - start, L), or (1, L) if one list serves all.
         """
@@ -79,7 +80,7 @@ class LabelFilter:
         n_labels: int,
         names: Vocabulary | None = None,
     ) -> LabelFilter | None:
-        """The filter of two arguments as users write them, or None if both are None.
+        """Return the filter of two arguments as users write them, or None if both are None.
 
         An argument may be a list (tuple, set, array) of label ids or names for all rows; a sequence
         of such lists, one per row, in which None stands for no list; a boolean mask (L,) or (n, L);
@@ -110,7 +111,9 @@ class LabelFilter:
         )
 
     def allowed(self, start: int, stop: int) -> np.ndarray:
-        """Indicator of the allowed labels of rows [start, stop), bool (stop - start, L)."""
+        """Return the indicator of the allowed labels of rows [start, stop), bool (stop - start,
+        L).
+        """
         out = np.ones((stop - start, self.n_labels), bool)
         if self.include is not None:
             out &= self.include.mark(start, stop, self.n_labels, True)
@@ -119,13 +122,13 @@ class LabelFilter:
         return out
 
     def blocks(self) -> Iterable[tuple[int, int]]:
-        """Ranges of rows whose indicators together fit into some 16 MB."""
+        """Yield ranges of rows whose indicators together fit into some 16 MB."""
         step = max(1, _BLOCK // max(1, self.n_labels))
         for start in range(0, self.n_rows, step):
             yield start, min(self.n_rows, start + step)
 
     def counts(self) -> np.ndarray:
-        """Number of allowed labels of every row (n,) int64."""
+        """Return the number of allowed labels of every row (n,) int64."""
         out = np.zeros(self.n_rows, np.int64)
         if self.shared:
             out[:] = self.allowed(0, 1).sum() if self.n_rows else 0
@@ -135,7 +138,8 @@ class LabelFilter:
         return out
 
     def best(self, k: int, search: Callable[[slice, np.ndarray, int], TopK]) -> TopK:
-        """The k best allowed labels of every row, by a ranker that can search some labels alone.
+        """Return the k best allowed labels of every row, by a ranker that can search some labels
+        alone.
 
         ``search(rows, ids, wanted)`` ranks the labels ``ids`` (ascending) for some rows and returns
         the best ``wanted``, numbered by their place in ``ids``. Those are asked for that any row of
@@ -148,14 +152,14 @@ class LabelFilter:
         array([[0],
                [2]], dtype=int32)
         """
-        parts = [TopK._trusted(*_empty(0, k), None)]
+        parts = [TopK.nothing(0, k)]
         for start, stop in [(0, self.n_rows)] if self.shared else self.blocks():
             if start == stop:
                 continue
             allowed = self.allowed(start, start + 1 if self.shared else stop)
             ids = np.flatnonzero(allowed.any(axis=0))
             if not len(ids):
-                parts.append(TopK._trusted(*_empty(stop - start, k), None))
+                parts.append(TopK.nothing(stop - start, k))
                 continue
             if self.n_labels - len(ids) <= _FEW:
                 ids = np.arange(self.n_labels)
@@ -170,8 +174,10 @@ class LabelFilter:
         )
 
     def keep(self, top: TopK, k: int, *, first: int = 0) -> TopK:
-        """The first k allowed answers of every row, padded. ``top`` has the rows from ``first``."""
-        indices, scores = _empty(len(top), k)
+        """Return the first k allowed answers of every row, padded. ``top`` has the rows from
+        ``first``.
+        """
+        out = TopK.nothing(len(top), k, top.n_labels)
         step = max(1, _BLOCK // max(1, self.n_labels))
         for start in range(0, len(top), step):
             stop = min(len(top), start + step)
@@ -182,14 +188,9 @@ class LabelFilter:
             slot = np.cumsum(good, axis=1) - 1
             good &= slot < k
             row, column = np.nonzero(good)
-            indices[start + row, slot[row, column]] = ids[row, column]
-            scores[start + row, slot[row, column]] = top.scores[start + row, column]
-        return TopK._trusted(indices, scores, top.n_labels)
-
-
-def _empty(n: int, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Answers (n, k) that name no label, and their scores."""
-    return np.full((n, k), -1, np.int32), np.full((n, k), -np.inf, np.float32)
+            out.indices[start + row, slot[row, column]] = ids[row, column]
+            out.scores[start + row, slot[row, column]] = top.scores[start + row, column]
+        return out
 
 
 @dataclass

@@ -96,7 +96,7 @@ class TopK:
 
     @classmethod
     def from_ranking(cls, ids: Any, n_labels: int | None = None) -> TopK:
-        """Answers without scores: label ids of each row, best first.
+        """Return answers without scores: label ids of each row, best first.
 
         ``ids``: one list per row, or an integer array (n, k) padded with -1. Rows may be of
         different lengths; then all are taken to be complete. The scores are the negated ranks, -1,
@@ -116,21 +116,31 @@ class TopK:
 
     @classmethod
     def _trusted(cls, indices: np.ndarray, scores: np.ndarray, n_labels: int | None) -> TopK:
-        """Wraps arrays that a kernel made: already canonical, so not checked again."""
+        """Wrap arrays that a kernel made: already canonical, so not checked again."""
         self = cls.__new__(cls)
         self.indices, self.scores, self.n_labels = indices, scores, n_labels
         return self
 
+    @classmethod
+    def nothing(cls, n_rows: int, k: int, n_labels: int | None = None) -> TopK:
+        """Return answers of k slots per row that name no label.
+
+        >>> TopK.nothing(1, 2).indices
+        array([[-1, -1]], dtype=int32)
+        """
+        indices = np.full((n_rows, k), -1, np.int32)
+        return cls._trusted(indices, np.full((n_rows, k), -np.inf, np.float32), n_labels)
+
     @property
     def k(self) -> int:
-        """Number of slots a row."""
+        """Number of slots per row."""
         return int(self.indices.shape[1])
 
     def __len__(self) -> int:
         return int(self.indices.shape[0])
 
     def __getitem__(self, rows: Any) -> TopK:
-        """A subset of rows (slice, mask or index array)."""
+        """Return a subset of rows (slice, mask or index array)."""
         if isinstance(rows, (int, np.integer)):
             rows = [int(rows)]
         return TopK._trusted(
@@ -139,8 +149,20 @@ class TopK:
             self.n_labels,
         )
 
+    def padded(self, k: int) -> TopK:
+        """Return the same answers with at least k slots per row, padded with -1 and -inf.
+
+        >>> TopK([[3]], [[0.5]]).padded(2).indices
+        array([[ 3, -1]], dtype=int32)
+        """
+        if self.k >= k:
+            return self
+        out = TopK.nothing(len(self), k, self.n_labels)
+        out.indices[:, : self.k], out.scores[:, : self.k] = self.indices, self.scores
+        return out
+
     def head(self, k: int) -> TopK:
-        """The first k slots of every row."""
+        """Return the first k slots of every row."""
         k = min(as_k(k), self.k)
         return TopK._trusted(
             np.ascontiguousarray(self.indices[:, :k]),
@@ -234,7 +256,7 @@ class TopK:
 
 
 def _padded(rows: list[Any]) -> np.ndarray:
-    """Lists of ids as an array; if they differ in length, no row fills the last slot."""
+    """Return lists of ids as an array; if they differ in length, no row fills the last slot."""
     lengths = np.array([len(row) for row in rows], np.int64)
     longest = int(lengths.max(initial=0))
     ragged = bool((lengths < longest).any()) or not longest

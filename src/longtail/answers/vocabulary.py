@@ -54,7 +54,7 @@ class Vocabulary:
 
     @classmethod
     def from_lists(cls, *corpora: Iterable[Iterable[str]]) -> Vocabulary:
-        """All names that occur in the label lists, sorted by code point.
+        """Return all names that occur in the label lists, sorted by code point.
 
         >>> Vocabulary.from_lists([["b", "a"], []], [["c"]]).names
         ('a', 'b', 'c')
@@ -92,7 +92,7 @@ class Vocabulary:
         return f"Vocabulary({len(self)} names: {', '.join(shown)})" if shown else "Vocabulary()"
 
     def id(self, name: str) -> int:
-        """The id of a name; an unknown name is a KeyError."""
+        """Return the id of a name; an unknown name is a KeyError."""
         try:
             return self._ids[name]
         except KeyError:
@@ -107,7 +107,8 @@ class Vocabulary:
         self, label_lists: Iterable[Iterable[str]], unknown: Literal["count"]
     ) -> tuple[sp.csr_matrix, np.ndarray]: ...
     def encode(self, label_lists: Iterable[Iterable[str]], unknown: str = "error") -> Any:
-        """Label lists as ``Y``: CSR float32 (n, L) of ones. A name twice in a row counts once.
+        """Return the label lists as ``Y``: CSR float32 (n, L) of ones. A name twice in a row counts
+        once.
 
         ``unknown`` says what becomes of a name outside the vocabulary: "error" refuses it, "ignore"
         drops it, and "count" drops it too and returns ``(Y, counts)`` with the number of distinct
@@ -151,7 +152,7 @@ class Vocabulary:
                 )
 
     def decode(self, labels: Any) -> Any:
-        """Names for ids: a list, nested lists, an integer array, a CSR ``Y`` or a ``TopK``.
+        """Return names for ids: a list, nested lists, an integer array, a CSR ``Y`` or a ``TopK``.
 
         The answer has the shape of the question; padding (-1) is left out. For a ``TopK`` each row
         is a list of ``(name, score)``, best first.
@@ -195,14 +196,14 @@ class Vocabulary:
         return ids
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the names as one JSON array of strings, in id order."""
+        """Write the names as one JSON array of strings, in id order."""
         with open_for_writing(path) as file:
             file.write(json.dumps(self.names, ensure_ascii=False, indent=0).encode("utf-8"))
             file.write(b"\n")
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Vocabulary:
-        """Reads what ``save`` wrote."""
+        """Read what ``save`` wrote."""
         try:
             names = json.loads(read_text(path))
         except (ValueError, RecursionError) as error:

@@ -46,7 +46,7 @@ class FrequencyGroup:
 def by_frequency(
     pairs: Pairs, counts: np.ndarray, inverse: np.ndarray, bins: LabelBins, n_confident: int
 ) -> tuple[FrequencyGroup, ...]:
-    """One group for each bin that has labels, from head to tail.
+    """Return one group for each bin that has labels, from head to tail.
 
     P(observed | x) = p_j P(relevant | x) never exceeds p_j. So among pairs chosen by x alone, here
     those of largest probability over propensity, the observed share has at most the mean of p_j as
@@ -81,7 +81,7 @@ def by_frequency(
 
 
 def _lower(rate: float, n: int) -> float:
-    """The lower end of Wilson's interval at ``_Z`` standard errors."""
+    """Return the lower end of Wilson's interval at ``_Z`` standard errors."""
     z2 = _Z * _Z
     spread = _Z * np.sqrt(rate * (1 - rate) / n + z2 / (4 * n * n))
     return float((rate + z2 / (2 * n) - spread) / (1 + z2 / n))

@@ -103,7 +103,7 @@ def injection(
     n_repeats: int = 1,
     random_state: Any = 0,
 ) -> Injection:
-    """Drops training labels with known propensities and trains with each correction.
+    """Drop training labels with known propensities and train with each correction.
 
     Copies of ``model`` are trained on the complete labels and, as they are and with each
     correction, on what ``drop_labels`` leaves. All are measured on complete test labels; a

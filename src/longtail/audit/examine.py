@@ -60,7 +60,7 @@ def find_missing(
         ranks the missing labels; None takes ``JainPropensity``, whose constants are a convention
     folds : copies to fit
     k : cut-offs for PSP
-    n_candidates : answers a row to examine
+    n_candidates : answers per row to examine
     n_listed : most suspects to keep; the counts are over all
     n_bins, n_confident : groups of labels by frequency, and pairs in each that test the ceiling
     label_names : L names
@@ -151,7 +151,9 @@ def _answers(model: Any, X: Any, Y: Any, k: int, folds: int, seed: int) -> TopK:
 def _suspects(
     pairs: Pairs, inverse: np.ndarray, n_listed: int, names: Sequence[str] | None
 ) -> tuple[tuple[Suspect, ...], float]:
-    """The most probable ones, ties to the larger q, smaller row; and how many to expect in all."""
+    """Return the most probable ones, ties to the larger q, smaller row; and how many to expect in
+    all.
+    """
     p = 1 / np.maximum(inverse, 1.0)
     absent = np.flatnonzero(pairs.absent)
     probability = missing_probability(pairs.proba[absent], p[pairs.label[absent]])

@@ -53,7 +53,7 @@ class Pairs:
 
 
 def missing_probability(proba: Any, propensity: Any) -> np.ndarray:
-    """The probability that a label is relevant to a row from which it is absent.
+    """Return the probability that a label is relevant to a row from which it is absent.
 
     With q = P(observed | x) and p = P(observed | relevant), the label is relevant with probability
     q / p, and relevant but absent with probability q / p - q, out of 1 - q::
@@ -76,7 +76,7 @@ def missing_probability(proba: Any, propensity: Any) -> np.ndarray:
 
 
 def examined_pairs(top: TopK, Y: Any, bin_of_label: np.ndarray, random_state: int) -> Pairs:
-    """The answered pairs of out-of-fold answers ``top``, with calibrated probabilities.
+    """Return the answered pairs of out-of-fold answers ``top``, with calibrated probabilities.
 
     Whatever the scores mean, a rising curve is fitted to how often a label of that score was
     observed, by the method of least held-out log-loss (``longtail.calibrate.choose``): one curve

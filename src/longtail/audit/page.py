@@ -10,12 +10,12 @@ __all__ = ["fragment", "page"]
 
 
 def page(audit: Audit) -> str:
-    """The whole document."""
+    """Return the whole document."""
     return document(audit.title, fragment(audit))
 
 
 def fragment(audit: Audit) -> str:
-    """The audit as one element that brings its style."""
+    """Return the audit as one element that brings its style."""
     return element(
         (
             _header(audit),

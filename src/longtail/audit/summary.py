@@ -138,7 +138,7 @@ class Audit:
         }
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
-        """A page with no outside address; also written to ``path`` if one is given."""
+        """Return a page with no outside address; also written to ``path`` if one is given."""
         from longtail.audit.page import page
         from longtail.report.markup import written
 

@@ -115,7 +115,9 @@ class NearestNeighbors(ProbabilityRanker):
             raise ValueError(f"temperature must be a number above 0, got {self.temperature!r}")
 
     def kneighbors(self, X: Any, n_neighbors: int | None = None) -> TopK:
-        """The nearest training rows and their similarities: in the result, ids are row numbers."""
+        """Return the nearest training rows and their similarities: in the result, ids are row
+        numbers.
+        """
         self._check_fitted()
         X = as_features(X, n_features=self.n_features_in_)
         scaled = scale_rows(X)
@@ -127,7 +129,9 @@ class NearestNeighbors(ProbabilityRanker):
         return TopK._trusted(ids, similarity, len(self.row_weights_))
 
     def _similarity(self, scaled: ScaledRows, keys: np.ndarray) -> np.ndarray:
-        """Similarities (n, m) float64 of queries to their neighbours, from the keys of a search."""
+        """Return similarities (n, m) float64 of queries to their neighbours, from the keys of a
+        search.
+        """
         if self.exponent_ is None:
             factors = scaled.inverse_norms
         else:
@@ -153,7 +157,7 @@ class NearestNeighbors(ProbabilityRanker):
         return TopK._trusted(found, scores, self.labels_[3])
 
     def _scores_are_probabilities(self) -> bool:
-        """The weighted share of neighbours with a label estimates its probability.
+        """Return the weighted share of neighbours with a label estimates its probability.
 
         As coarse as there are neighbours; ``calibrate`` makes it better.
         """
@@ -208,7 +212,7 @@ class NearestNeighbors(ProbabilityRanker):
 
 
 def _softmax(similarity: np.ndarray, ids: np.ndarray, temperature: float) -> np.ndarray:
-    """Weights (n, m) float32 of neighbours, 1 for the nearest; 0 where there is none."""
+    """Return weights (n, m) float32 of neighbours, 1 for the nearest; 0 where there is none."""
     there = ids >= 0
     distance = np.where(there, similarity[:, :1] - np.where(there, similarity, 0.0), 0.0)
     weights = np.exp(-np.maximum(distance, 0.0) / temperature)

@@ -30,7 +30,7 @@ class ScaledRows:
 
 
 def scale_rows(X: Any) -> ScaledRows:
-    """Scales every row of canonical features (see ``longtail._validation``).
+    """Scale every row of canonical features (see ``longtail._validation``).
 
     >>> scale_rows(np.array([[3, 4], [0, 0]], np.float32)).rows
     array([[0.375, 0.5  ],

@@ -52,17 +52,17 @@ class Beta(Calibrator):
         return cls(a, b, c, squash)
 
     def transform(self, scores: Any) -> np.ndarray:
-        """Probabilities of the shape of ``scores``."""
+        """Return probabilities of the shape of ``scores``."""
         scores = np.clip(np.asarray(scores, np.float64), -LIMIT, LIMIT)
         return sigmoid(_logs(scores, self.squash) @ np.array([self.a, self.b]) + self.c)
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """What was learned."""
+        """Return what was learned."""
         return {"curve": np.array([self.a, self.b, self.c, float(self.squash)])}
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, np.ndarray]) -> Beta:
-        """The curve with these numbers."""
+        """Return the curve with these numbers."""
         a, b, c, squash = checked_array(arrays, "curve", 4).tolist()
         if a < 0 or b < 0 or squash not in (0, 1):
             raise ModelFormatError("the powers of a beta calibrator must not be negative")

@@ -37,24 +37,24 @@ class Calibrator(ABC):
     @classmethod
     @abstractmethod
     def fit(cls: type[SomeCalibrator], scores: Any, hits: Any) -> SomeCalibrator:
-        """Learns from held-out pairs."""
+        """Learn from held-out pairs."""
 
     @abstractmethod
     def transform(self, scores: Any) -> np.ndarray:
-        """Probabilities of the shape of ``scores``."""
+        """Return probabilities of the shape of ``scores``."""
 
     @abstractmethod
     def arrays(self) -> dict[str, np.ndarray]:
-        """What was learned, by name, float64."""
+        """Return what was learned, by name, float64."""
 
     @classmethod
     @abstractmethod
     def from_arrays(cls: type[SomeCalibrator], arrays: dict[str, np.ndarray]) -> SomeCalibrator:
-        """The calibrator with these arrays, refused if they are none of its kind."""
+        """Return the calibrator with these arrays, refused if they are none of its kind."""
 
 
 def as_pairs(scores: Any, hits: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Scores and hits as float64, infinities cut to the range of float32."""
+    """Return scores and hits as float64, infinities cut to the range of float32."""
     scores = np.clip(np.asarray(scores, np.float64).reshape(-1), -LIMIT, LIMIT)
     hits = np.asarray(hits, np.float64).reshape(-1)
     if len(scores) != len(hits):
@@ -67,7 +67,7 @@ def as_pairs(scores: Any, hits: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def log_loss(probabilities: Any, hits: Any) -> float:
-    """Mean of -(h log p + (1 - h) log(1 - p)), with p kept 1e-7 away from 0 and 1.
+    """Return the mean of -(h log p + (1 - h) log(1 - p)), with p kept 1e-7 away from 0 and 1.
 
     >>> round(log_loss([0.5, 0.5], [1, 0]), 4)
     0.6931
@@ -78,7 +78,7 @@ def log_loss(probabilities: Any, hits: Any) -> float:
 
 
 def fit_logistic(features: np.ndarray, hits: np.ndarray) -> np.ndarray:
-    """Weights (f + 1,), the intercept last, of ``p = sigmoid(features w + b)``, with w >= 0.
+    """Return weights (f + 1,), the intercept last, of ``p = sigmoid(features w + b)``, with w >= 0.
 
     Maximum likelihood by Newton's method, on Platt's targets: a hit counts (P + 1) / (P + 2) and a
     miss 1 / (N + 2) for P hits and N misses, so that separable data keep finite weights. A weight
@@ -134,7 +134,7 @@ def sigmoid(z: np.ndarray) -> np.ndarray:
 
 
 def checked_array(arrays: dict[str, np.ndarray], name: str, size: int | None) -> np.ndarray:
-    """An array of a saved calibrator: float64, finite, one-dimensional, of this size."""
+    """Return an array of a saved calibrator: float64, finite, one-dimensional, of this size."""
     found = arrays.get(name)
     if found is None or found.dtype != np.float64 or found.ndim != 1:
         raise ModelFormatError(f"a calibrator must have the float64 array {name!r}")

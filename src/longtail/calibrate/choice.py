@@ -35,7 +35,7 @@ def choose(
     n_folds: int = 5,
     random_state: int = 0,
 ) -> Choice:
-    """Fits the best of all methods, or the one that is named, on pairs of score and hit.
+    """Fit the best of all methods, or the one that is named, on pairs of score and hit.
 
     Pairs of one group (``groups`` (m,), usually the row they come from) stay in one fold: answers
     of a row are right or wrong together. The chosen method is fitted again on all pairs. Equal

@@ -60,17 +60,17 @@ class Isotonic(Calibrator):
         return cls(knots, values)
 
     def transform(self, scores: Any) -> np.ndarray:
-        """Probabilities of the shape of ``scores``."""
+        """Return probabilities of the shape of ``scores``."""
         scores = np.clip(np.asarray(scores, np.float64), -LIMIT, LIMIT)
         return np.asarray(np.interp(scores, self.knots, self.values))
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """What was learned."""
+        """Return what was learned."""
         return {"knots": self.knots, "values": self.values}
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, np.ndarray]) -> Isotonic:
-        """The curve through these points."""
+        """Return the curve through these points."""
         knots = checked_array(arrays, "knots", None)
         values = checked_array(arrays, "values", len(knots))
         falls = (np.diff(knots) < 0).any() or (np.diff(values) < 0).any()
@@ -80,7 +80,7 @@ class Isotonic(Calibrator):
 
 
 def pool_adjacent_violators(means: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """The step of each group, (m,) int64: neighbours join until the means of steps rise.
+    """Return the step of each group, (m,) int64: neighbours join until the means of steps rise.
 
     >>> pool_adjacent_violators(np.array([0.0, 1.0, 0.5, 2.0]), np.ones(4))
     array([0, 1, 1, 2])

@@ -38,7 +38,7 @@ def cross_fit(
     if not 2 <= folds <= n:
         raise ValueError(f"folds must lie between 2 and the number of rows, {n}, got {folds}")
     fold = np.random.default_rng(random_state).permutation(n) % folds
-    ids, scores = np.full((n, k), -1, np.int32), np.full((n, k), -np.inf, np.float32)
+    out = TopK.nothing(n, k, n_labels)
     parts = [(np.flatnonzero(fold == f), np.flatnonzero(fold != f)) for f in range(folds)]
     copy, n_workers = _unfitted(model), workers()
     if n_workers is not None and copy.get_params(deep=False).get("n_jobs", 1) is None:
@@ -50,8 +50,8 @@ def cross_fit(
         for inside, outside in parts
     )
     for (inside, _), top in zip(parts, tops, strict=True):
-        ids[inside], scores[inside] = top.indices, top.scores
-    return TopK._trusted(ids, scores, n_labels)
+        out.indices[inside], out.scores[inside] = top.indices, top.scores
+    return out
 
 
 def _answers(model: Any, X: Any, Y: Any, asked: Any, k: int, options: dict[str, Any]) -> TopK:

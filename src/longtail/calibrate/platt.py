@@ -44,17 +44,17 @@ class Platt(Calibrator):
         return cls(*fit_logistic(scores[:, None], hits).tolist())
 
     def transform(self, scores: Any) -> np.ndarray:
-        """Probabilities of the shape of ``scores``."""
+        """Return probabilities of the shape of ``scores``."""
         scores = np.clip(np.asarray(scores, np.float64), -LIMIT, LIMIT)
         return sigmoid(self.slope * scores + self.intercept)
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """What was learned."""
+        """Return what was learned."""
         return {"curve": np.array([self.slope, self.intercept])}
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, np.ndarray]) -> Platt:
-        """The curve with these numbers."""
+        """Return the curve with these numbers."""
         slope, intercept = checked_array(arrays, "curve", 2).tolist()
         if slope < 0:
             raise ModelFormatError("the slope of a calibrator must not be negative")

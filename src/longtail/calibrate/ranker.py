@@ -44,7 +44,7 @@ class ProbabilityRanker(Ranker):
         random_state: int = 0,
         **fit_options: Any,
     ) -> Self:
-        """Learns what scores mean, so that ``predict_proba_topk`` can tell.
+        """Learn what scores mean, so that ``predict_proba_topk`` can tell.
 
         On rows the model has not seen, its k best answers are compared with the truth, and a rising
         curve from score to probability is fitted to these pairs (``longtail.calibrate``).
@@ -129,7 +129,7 @@ class ProbabilityRanker(Ranker):
         )
 
     def _scores_are_probabilities(self) -> bool:
-        """Whether scores estimate probabilities without calibration."""
+        """Return whether scores estimate probabilities without calibration."""
         return False
 
     def _why_no_probabilities(self) -> str:

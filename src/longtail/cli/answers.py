@@ -51,7 +51,7 @@ class Layout:
         return [*(["row"] if self.numbered else []), *self.columns, *map(self.own, answers)]
 
     def own(self, name: str) -> str:
-        """The name of a column of answers, which no kept column has."""
+        """Return the name of a column of answers, which no kept column has."""
         return f"predicted_{name}" if name in self.columns else name
 
 
@@ -97,7 +97,7 @@ class Writer(ABC):
         """Write a batch, through to the file."""
 
     def rows(self, answers: Iterable[Answered]) -> Iterator[list[Any]]:
-        """The cells of the lines of a batch, before they are put into a format."""
+        """Yield the cells of the lines of a batch, before they are put into a format."""
         for one in answers:
             before = [*([one.number] if self.layout.numbered else []), *one.kept]
             if not self.layout.per_label:
@@ -239,7 +239,7 @@ class _Parquet(Writer):
 
 
 def _plain(cell: Any) -> Any:
-    """A cell for Parquet: objects as JSON, all else as it is."""
+    """Return a cell for Parquet: objects as JSON, all else as it is."""
     return json.dumps(cell, ensure_ascii=False, default=str) if isinstance(cell, dict) else cell
 
 

@@ -38,7 +38,7 @@ class Stopped(Exception):
 
 
 def untouched(command: Callable[..., None]) -> Callable[..., None]:
-    """The command, from which Ctrl-C and a closed pipe come out as ``Stopped``."""
+    """Return the command, from which Ctrl-C and a closed pipe come out as ``Stopped``."""
 
     @functools.wraps(command)
     def run(*arguments: Any, **options: Any) -> None:

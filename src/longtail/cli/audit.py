@@ -113,7 +113,7 @@ def command(
 
 
 def _rows(source: Source, model: Any, weights: Any, seed: int, jobs: int | None) -> tuple[Any, Any]:
-    """The plan of a tagger for all training rows, and their features."""
+    """Return the plan of a tagger for all training rows, and their features."""
     from longtail.tagger import Tagger
 
     if not len(source.train):
@@ -155,7 +155,7 @@ def _suspects(found: Any, plan: Any, ids: list[Any]) -> list[dict[str, Any]]:
 
 
 def _with_texts(found: Any, texts: list[str] | None) -> Any:
-    """The audit with what labels are called in words, for the page."""
+    """Return the audit with what labels are called in words, for the page."""
     if texts is None:
         return found
     listed = (replace(s, name=f"{texts[s.label]} ({s.name})".strip()) for s in found.missing)

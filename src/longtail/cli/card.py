@@ -105,6 +105,6 @@ def _question(tagger: Any) -> str:
 
 
 def _plain(text: Any) -> str:
-    """A text that cannot end its line, its cell or become markup of its own."""
+    """Return a text that cannot end its line, its cell or become markup of its own."""
     said = " ".join(str(text).split()).replace("|", "\\|")
     return said.replace("<", "&lt;")

@@ -35,7 +35,7 @@ class Entry:
         return self.trial.report
 
     def costs(self) -> dict[str, float | None]:
-        """What it cost, by name."""
+        """Return what it cost, by name."""
         return {
             "training, s": self.trial.fit_seconds,
             "answer, µs": self.trial.microseconds,
@@ -164,7 +164,7 @@ def compare_models(
 
 
 def table(entries: list[Entry]) -> str:
-    """Metrics in per cent, then recall from head to tail, then cost."""
+    """Return metrics in per cent, then recall from head to tail, then cost."""
     from longtail.report.catalogue import OVER
 
     width = max(14, *(len(entry.name) + 2 for entry in entries))

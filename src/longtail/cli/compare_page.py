@@ -7,6 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from longtail.report.catalogue import OVER
+from longtail.report.markup import document
 from longtail.report.page import fragment
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ summary{cursor:pointer;padding:.7rem 0;font-weight:600}
 
 
 def page(title: str, entries: Sequence[Entry]) -> str:
-    """The whole page; it needs no script and nothing from elsewhere."""
+    """Return the whole page; it needs no script and nothing from elsewhere."""
     from longtail.cli.compare import SHOWN
 
     rows = [(m, [e.report[m] for e in entries]) for m in SHOWN if m in entries[0].report.metrics]
@@ -49,10 +50,7 @@ def page(title: str, entries: Sequence[Entry]) -> str:
         for e in entries
     )
     facts = entries[0].report.facts
-    return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(title)}: models compared</title><style>{_CSS}</style></head><body><main>"
+    body = (
         f"<h1>{escape(title)}: {len(entries)} models compared</h1>"
         f'<p class="note">{facts.n_rows:,} test rows, {facts.n_labels:,} labels, '
         f"measured on {escape(entries[0].report.measured_on)}. "
@@ -63,8 +61,8 @@ def page(title: str, entries: Sequence[Entry]) -> str:
         )
         + _table("Cost (less is better)", names, costs, lambda v: f"{v:,.1f}", less=True)
         + details
-        + "</main></body></html>\n"
     )
+    return document(f"{title}: models compared", f"<main>{body}</main>", _CSS)
 
 
 def _table(

@@ -8,7 +8,7 @@ __all__ = ["corrected_model"]
 
 
 def corrected_model(name: str, propensity: str, correction: str, **settings: Any) -> Any:
-    """The model ``name`` with these settings, corrected by propensities of this formula.
+    """Return the model ``name`` with these settings, corrected by propensities of this formula.
 
     Every tree of an ensemble is. Refuses models that have no correction, and "auto": which model
     that is, and whether it has one, is not known before the data is read.

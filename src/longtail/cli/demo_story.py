@@ -19,7 +19,7 @@ _TEXT = "Displaced fracture of the shaft of the left radius"
 
 
 def tell(output: Path, *, serve: bool, port: int) -> None:
-    """Tells it on standard output; files go to the folder ``output``."""
+    """Tell it on standard output; files go to the folder ``output``."""
     began = time.perf_counter()
     output.mkdir(parents=True, exist_ok=True)
 

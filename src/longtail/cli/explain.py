@@ -47,7 +47,7 @@ def command(
 
 
 def _coloured(explanation: Any) -> str:
-    """The text with its words shaded by what they contributed."""
+    """Return the text with its words shaded by what they contributed."""
     most = max((abs(weight) for _, _, weight in explanation.spans), default=1.0)
     parts, at = [], 0
     for start, end, weight in explanation.spans:

@@ -62,7 +62,7 @@ def make_models(
 
 
 def load_tagger(path: Path, *, verify: bool = False) -> Any:
-    """The tagger in a folder; another kind of model is refused."""
+    """Return the tagger in a folder; another kind of model is refused."""
     import longtail as lt
     from longtail.tagger import Tagger
 

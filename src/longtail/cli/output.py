@@ -22,7 +22,7 @@ def print_json(value: Any) -> None:
 
 
 def check_free(folder: Path, overwrite: bool) -> None:
-    """Refuses a folder with something in it, before the work and not after it."""
+    """Refuse a folder with something in it, before the work and not after it."""
     if folder.exists() and not overwrite and any(folder.iterdir() if folder.is_dir() else [1]):
         raise FileExistsError(f"{folder} exists: choose another folder, or pass --overwrite")
     above = next(p for p in Path(os.path.abspath(folder)).parents if p.exists())

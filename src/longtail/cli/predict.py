@@ -28,8 +28,8 @@ def command(
         str,
         typer.Argument(
             metavar="TEXTS",
-            help="A table, a file with one text a line, or - for standard input (one text a line, "
-            "or JSON lines).",
+            help="A table, a file with one text per line, or - for standard input (one text per "
+            "line, or JSON lines).",
         ),
     ] = "-",
     k: Annotated[int, typer.Option("-k", "--k", help="Labels for each text.", min=1)] = 5,
@@ -185,7 +185,7 @@ def _check_separator(tagger: Any, separator: str) -> None:
 
 
 def _already(output: str | None, kind: str, per_label: bool) -> int:
-    """Rows that an earlier run wrote whole; half a line at the end is cut off."""
+    """Return rows that an earlier run wrote whole; half a line at the end is cut off."""
     if kind != "jsonl" or per_label or output is None or output.endswith(".gz"):
         raise ValueError("--resume goes with --output and the format jsonl, one row per text")
     if not os.path.exists(output):

@@ -103,7 +103,7 @@ def _one_by_one(
 
 
 def _columns(path: str, delimiter: str | None) -> list[str]:
-    """Names of the columns; of JSON lines, the fields of the first."""
+    """Return names of the columns; of JSON lines, the fields of the first."""
     from longtail.data.json_lines import read_json_lines
     from longtail.data.table_rows import column_names, table_format
 
@@ -120,7 +120,7 @@ def _rows(path: str, columns: Sequence[str], delimiter: str | None) -> Any:
 
 
 def id_of(cell: Any, place: Place) -> str:
-    """The id in a cell, as text: files of several formats have to agree on it."""
+    """Return the id in a cell, as text: files of several formats have to agree on it."""
     if cell is None or cell == "" or isinstance(cell, (list, dict)):
         raise place.error(f"expected an id, got {brief(cell)}")
     if isinstance(cell, float) and cell.is_integer():
@@ -129,7 +129,9 @@ def id_of(cell: Any, place: Place) -> str:
 
 
 def names_of(cell: Any, separator: str | None, place: Place) -> list[str]:
-    """Label names in a cell; without a separator, a text that is no list is split at ``;``."""
+    """Return the label names in a cell; without a separator, a text that is no list is split at
+    ``;``.
+    """
     from longtail.data.cells import label_names
 
     if isinstance(cell, (list, tuple)):
@@ -143,7 +145,9 @@ def names_of(cell: Any, separator: str | None, place: Place) -> list[str]:
 
 
 def _name(item: Any) -> Any:
-    """The name in ``{"label": …, "score": …}`` or ``[name, score]``; anything else as it is."""
+    """Return the name in ``{"label": …, "score": …}`` or ``[name, score]``; anything else as it
+    is.
+    """
     if isinstance(item, dict):
         return item.get("label", item)
     if isinstance(item, (list, tuple)) and len(item) == 2:

@@ -81,7 +81,7 @@ class DataOptions:
 
 
 def _format(data: str) -> str:
-    """How a file is written, for as much as its name tells."""
+    """Return how a file is written, for as much as its name tells."""
     from longtail.data.table_rows import is_table_name, table_format
 
     return table_format(data) if is_table_name(data) else ""
@@ -128,7 +128,7 @@ class Source:
         return f"{len(self.test):,} of {len(self.whole):,} rows, set aside at random"
 
     def split(self, wanted: str) -> tuple[str, Part]:
-        """The split of a name; "auto" is test, or else dev, or else all there is."""
+        """Return the split of a name; "auto" is test, or else dev, or else all there is."""
         if wanted == "auto":
             for name in ("test", "dev", "train"):
                 part: Part | None = getattr(self, name)
@@ -173,7 +173,7 @@ def learned_targets(learn: bool, targets: str | None) -> bool | float | str:
 
 
 def read(data: str, options: DataOptions) -> Source:
-    """Reads everything. ``-`` is JSON lines on standard input."""
+    """Read everything. ``-`` is JSON lines on standard input."""
     import longtail as lt
     from longtail.features.vectorized import is_vectorized
 
@@ -250,8 +250,8 @@ def file_hash(path: str) -> str | None:
 
 
 def _texts_of(names: list[str], texts: list[str] | None, options: DataOptions) -> list[str]:
-    """Label texts from the file of ``--label-texts``, by name; a label that it does not name keeps
-    the text that the data has, if any.
+    """Return the label texts from the file of ``--label-texts``, by name; a label that it does not
+    name keeps the text that the data has, if any.
     """
     from longtail.data import read_label_file
 

@@ -71,7 +71,7 @@ def score_predictions(
 def _labels(
     data: str, options: DataOptions, split: str, id_column: str | None
 ) -> tuple[list[list[str]], list[str]]:
-    """Label names of every row, and what the rows are called: ids, or numbers from 0."""
+    """Return the label names of every row, and what the rows are called: ids, or numbers from 0."""
     from longtail.data.table_rows import is_table_name, table_rows
 
     if data == "-" or not is_table_name(data):

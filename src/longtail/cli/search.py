@@ -41,7 +41,7 @@ class Search:
         }
 
     def model(self, name: str) -> Any:
-        """The model of a name, with its defaults."""
+        """Return the model of a name, with its defaults."""
         names = [name, *self.models]
         how = {"device": self.device, "encoder": self.encoder}
         return make_models(names, random_state=self.seed, n_jobs=self.jobs, **how)[name]
@@ -64,7 +64,7 @@ class Search:
         yield from (first + [rest[i] for i in order])[:most]
 
     def _grid(self, name: str, plan: Any) -> list[dict[str, Any]]:
-        """All settings of a model, its default first: that of the table, for this data."""
+        """Return all settings of a model, its default first: that of the table, for this data."""
         from longtail.tagger import MODELS
         from longtail.tagger.named_models import members
 
@@ -113,7 +113,7 @@ class Search:
 
 
 def _with_default(default: Any, values: tuple[Any, ...]) -> list[Any]:
-    """The default, then the others."""
+    """Return the default, then the others."""
     return [default, *(value for value in values if value != default)]
 
 

@@ -30,8 +30,8 @@ def gaps(source: Source) -> list[str]:
 
 
 def example_texts(source: Source) -> list[Any]:
-    """A few texts to try a model on, of middle length, from the rows that were not learned from
-    where there are such.
+    """Return a few texts to try a model on, of middle length, from the rows that were not learned
+    from where there are such.
     """
     part = source.train if source.test is None else source.test
     texts = _texts(part)
@@ -47,7 +47,7 @@ def example_texts(source: Source) -> list[Any]:
 
 
 def _texts(part: Part) -> list[str]:
-    """The whole text of every row; none where there are features instead."""
+    """Return the whole text of every row; none where there are features instead."""
     if isinstance(part.texts, dict):
         return [" ".join(row) for row in zip(*part.texts.values(), strict=True)]
     return part.texts if isinstance(part.texts, list) else []

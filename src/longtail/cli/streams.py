@@ -23,16 +23,16 @@ class Row(NamedTuple):
 def rows_from(
     source: str, options: DataOptions, fields: list[str] | None, kept: Sequence[str] = ()
 ) -> Iterator[Row]:
-    """Texts of a file, or of standard input (``-``), with the cells of the columns ``kept``.
+    """Yield texts of a file, or of standard input (``-``), with the cells of the columns ``kept``.
 
-    Standard input and files that are no table hold one text a line, or one JSON object a line where
-    the first line is one. A table gives its text column.
+    Standard input and files that are no table hold one text per line, or one JSON object per line
+    where the first line is one. A table gives its text column.
     """
     from longtail.data.table_rows import is_table_name
 
     if source == "-":
         if sys.stdin.isatty():
-            print("reading texts, one a line; end with Ctrl-D", file=sys.stderr)
+            print("reading texts, one per line; end with Ctrl-D", file=sys.stderr)
         stream = io.TextIOWrapper(sys.stdin.buffer, encoding="utf-8-sig", newline="\n")
         yield from _from_lines(stream, options, fields, kept, "<standard input>")
     elif is_table_name(source):
@@ -118,7 +118,7 @@ def _from_json(
 
 
 def batches(rows: Iterator[Row], size: int, *, quick: bool) -> Iterator[list[Row]]:
-    """Lists of up to ``size`` rows. ``quick``: one at a time, for a person who types them."""
+    """Yield lists of up to ``size`` rows. ``quick``: one at a time, for a person who types them."""
     size = 1 if quick else size
     while batch := list(islice(rows, size)):
         yield batch

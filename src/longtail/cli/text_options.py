@@ -52,7 +52,7 @@ def with_text_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _parsed(given: dict[str, Any]) -> dict[str, Any]:
-    """Parameters of ``Tfidf`` from what was typed; refuses what it would refuse."""
+    """Return parameters of ``Tfidf`` from what was typed; refuses what it would refuse."""
     out = {name: TEXT_OPTIONS[name][2](value) for name, value in given.items() if value is not None}
     if out:
         from longtail.features import Tfidf
@@ -100,7 +100,7 @@ def _count_or_part(value: str) -> int | float:
 
 
 def _words(value: str) -> list[str]:
-    """The words of a file, one per line, or those between commas."""
+    """Return the words of a file, one per line, or those between commas."""
     if os.path.isfile(value):
         with open(value, encoding="utf-8") as file:
             return [word for line in file if (word := line.strip())]

@@ -98,7 +98,9 @@ def command(
 
 
 def _recommended(plain: Any, leaning: list[Any], keep: float) -> Any:
-    """The lean that gains the most among those that keep this share of plain precision, or none."""
+    """Return the lean that gains the most among those that keep this share of plain precision, or
+    none.
+    """
     least = keep * plain.values[0]
     good = [point for point in leaning if point.values[0] >= least]
     return max([plain, *good], key=lambda point: point.values[1])
@@ -107,7 +109,7 @@ def _recommended(plain: Any, leaning: list[Any], keep: float) -> Any:
 def curve_of(
     tagger: Any, part: Any, label_names: list[str], metric: str, k: int, steps: int, seed: int
 ) -> Any:
-    """The trade-off on a part of the data; the candidates of a text are found once."""
+    """Return the trade-off on a part of the data; the candidates of a text are found once."""
     import numpy as np
 
     from longtail.decide.rule import by_probability

@@ -74,7 +74,7 @@ def _child(pipe: Any, other: Any, *arguments: Any) -> None:
 
 
 def _sendable(error: Exception) -> Exception:
-    """The error itself, or its message where it does not survive the way."""
+    """Return the error itself, or its message where it does not survive the way."""
     try:
         pickle.loads(pickle.dumps(error))
     except Exception:

@@ -148,7 +148,9 @@ def _with_validation(source: Source, seed: int) -> Source:
 
 
 def _read_journal(path: Path | None, kind: dict[str, Any]) -> dict[str, float]:
-    """Scores of finished trials of this search by setting; half a line at the end is left out."""
+    """Return scores of finished trials of this search by setting; half a line at the end is left
+    out.
+    """
     found: dict[str, float] = {}
     if path is None or not os.path.exists(path):
         return found

@@ -1,6 +1,14 @@
 """Coded models, with fewer outputs than labels.
 
-A code (``longtail.label_codes``) stands in front of an estimator.
+A code (``longtail.label_codes``) stands in front of an estimator::
+
+            Y ──► code.encode ──► targets ─┐
+                                           ├─► estimator (linear, Network, TextNetwork, Ridge)
+            X ─────────────────────────────┘        │
+            labels ◄── code.decode ◄── scores or codes of new rows
+
+``MACH`` has an estimator for each repetition of a ``HashCode``, ``DECLARE`` one regressor for the
+codes of ``SVDCode`` or ``NeighborCode``.
 """
 
 from longtail.coded.declare import DECLARE

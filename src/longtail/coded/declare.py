@@ -203,7 +203,7 @@ class DECLARE(ProbabilityRanker):
         return self.estimator_.predict(X)  # type: ignore[no-any-return]
 
     def transform(self, X: Any) -> np.ndarray:
-        """Predicted codes ``z = h(x)``, (n, c) float32."""
+        """Return predicted codes ``z = h(x)``, (n, c) float32."""
         self._check_fitted()
         return self._codes(let_pass(self._rows(X)))
 
@@ -229,19 +229,19 @@ class DECLARE(ProbabilityRanker):
         return self.code_.decode(codes, k)
 
     def oracle_topk(self, Y: Any, k: int = 5) -> TopK:
-        """What the recovery makes of the true codes ``V_c^T y``: the answers of a perfect
+        """Return what the recovery makes of the true codes ``V_c^T y``: the answers of a perfect
         regressor.
         """
         self._check_fitted()
         return self._decode(self.code_.encode(Y), as_k(k))
 
     def ceiling(self, Y: Any, k: int = 1) -> float:
-        """Precision at k of ``oracle_topk``: about the most that a regressor can reach."""
+        """Return precision at k of ``oracle_topk``: about the most that a regressor can reach."""
         Y = as_labels(Y, n_labels=self.n_labels_)
         return float(precision_at_k(Y, self.oracle_topk(Y, k), k=k))
 
     def evaluate(self, X: Any, Y: Any, ks: tuple[int, ...] = (1, 3, 5)) -> dict[str, float]:
-        """Precision at each k, learned and with the true codes, side by side.
+        """Return precision at each k, learned and with the true codes, side by side.
 
         ``longtail.evaluate`` says more about the learned answers.
         """
@@ -288,5 +288,5 @@ class DECLARE(ProbabilityRanker):
 
 
 def regression_targets(codes: np.ndarray, targets: str) -> np.ndarray:
-    """What the regressor learns for the codes (n, c) of the training rows."""
+    """Return what the regressor learns for the codes (n, c) of the training rows."""
     return unit_rows(codes) if targets == "unit" else codes

@@ -38,12 +38,12 @@ _CLASSES = {cls.type_tag: cls for cls in (OneVsAll, Ridge, *NETWORKS)}
 
 
 def bucket_estimator(estimator: Any) -> OneVsAll | Network | TextNetwork:
-    """An unfitted classifier of buckets: a ``OneVsAll``, ``Network`` or ``TextNetwork``."""
+    """Return an unfitted classifier of buckets: a ``OneVsAll``, ``Network`` or ``TextNetwork``."""
     return _choose(estimator, OneVsAll)  # type: ignore[no-any-return]
 
 
 def code_estimator(estimator: Any) -> Ridge | Network | TextNetwork:
-    """An unfitted regressor of codes: a ``Ridge``, ``Network`` or ``TextNetwork``.
+    """Return an unfitted regressor of codes: a ``Ridge``, ``Network`` or ``TextNetwork``.
 
     By name, the network takes smaller steps, fewer of them, and no dropout.
     """
@@ -72,7 +72,7 @@ def _choose(estimator: Any, linear: type[Estimator]) -> Any:
 
 
 def from_part(state: persist.State) -> Any:
-    """The fitted estimator of a part of a saved model."""
+    """Return the fitted estimator of a part of a saved model."""
     if state.type not in _CLASSES:
         raise ModelFormatError(f"a coded model cannot hold a {state.type!r}")
     return _CLASSES[state.type]._from_state(state)  # type: ignore[attr-defined]

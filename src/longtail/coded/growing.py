@@ -36,7 +36,7 @@ class GrowingBuckets:
         negatives: tuple[Any, Any] | None = None,
         names: Sequence[str] | None = None,
     ) -> Self:
-        """Adds labels to a fitted model, with no training; their ids follow those it has.
+        """Add labels to a fitted model, with no training; their ids follow those it has.
 
         In each repetition a new label goes to the bucket that stands out most on its rows: the one
         of the largest mean value there, less the mean over all rows given. Those are buckets of
@@ -90,7 +90,7 @@ class GrowingBuckets:
         return self
 
     def fine_tune(self: Self, X: Any, Y: Any, *, epochs: int = 1) -> Self:
-        """Trains the present networks further on ``X`` and ``Y`` (n, L), with all present labels.
+        """Train the present networks further on ``X`` and ``Y`` (n, L), with all present labels.
 
         For networks only: linear classifiers have no cheaper way than ``fit``.
         """
@@ -110,7 +110,9 @@ class GrowingBuckets:
 
 
 def _resembling(model: Any, X: Any, Y: Any, negatives: Any) -> np.ndarray:
-    """Buckets (m, R) of the new labels that the columns of ``Y`` are; (m, B) numbers at a time."""
+    """Return buckets (m, R) of the new labels that the columns of ``Y`` are; (m, B) numbers at a
+    time.
+    """
     if model.missing_repetitions_:
         raise ValueError("some repetitions are not trained: merge the model first")
     n, further = X.shape[0], None
@@ -135,7 +137,7 @@ def _resembling(model: Any, X: Any, Y: Any, negatives: Any) -> np.ndarray:
 
 
 def _values(model: Any, X: Any, repetition: int) -> Iterator[tuple[slice, np.ndarray]]:
-    """How probable each bucket is, (m, B) in [0, 1], for some rows after the others."""
+    """Yield how probable each bucket is, (m, B) in [0, 1], for some rows after the others."""
     classifier = model.repetitions_[repetition]
     classifier.n_jobs = model.n_jobs
     step = max(64, CHUNK // model.code_.n_buckets_)

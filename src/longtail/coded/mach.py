@@ -77,6 +77,7 @@ class MACH(GrowingBuckets, ProbabilityRanker):
     """
 
     type_tag = "mach"
+    _not_copied = ("_active_code",)
 
     code_: HashCode
     repetitions_: dict[int, Any]
@@ -349,9 +350,6 @@ class MACH(GrowingBuckets, ProbabilityRanker):
 
     def _bucket_link(self) -> str:
         return _link(next(iter(self.repetitions_.values())))
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_active_code"}
 
     def _get_state(self) -> persist.State:
         state = super()._get_state()

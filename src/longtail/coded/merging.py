@@ -44,7 +44,7 @@ def merged(cls: Any, models: list[Any]) -> Any:
 
 
 def _check_fits(model: Any, first: Any) -> None:
-    """Refuses to merge what was fitted with other hashes, sizes or estimators."""
+    """Refuse to merge what was fitted with other hashes, sizes or estimators."""
     same = (
         model.n_features_in_ == first.n_features_in_
         and model.code_.n_buckets_ == first.code_.n_buckets_
@@ -60,7 +60,7 @@ def _check_fits(model: Any, first: Any) -> None:
 
 
 def _how(model: Any) -> dict[str, Any]:
-    """What the classifiers of a model were trained with."""
+    """Return what the classifiers of a model were trained with."""
     classifier = next(iter(model.repetitions_.values()))
     params = {f"estimator__{k}": repr(v) for k, v in classifier.get_params(deep=False).items()}
     for name in ("random_state", "n_jobs", "checkpoint", "device"):  # these may differ
@@ -73,6 +73,6 @@ def _how(model: Any) -> dict[str, Any]:
 
 
 def _same_state(one: Any, other: Any) -> bool:
-    """Whether two classifiers have the same weights."""
+    """Return whether two classifiers have the same weights."""
     a, b = one._get_state().arrays, other._get_state().arrays
     return a.keys() == b.keys() and all(np.array_equal(a[name], b[name]) for name in a)

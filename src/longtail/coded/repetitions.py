@@ -18,7 +18,7 @@ __all__ = ["checkpoint_of", "fit_repetition", "for_repetition", "hashed", "numbe
 
 
 def numbers(repetitions: Iterable[int] | None, count: int) -> list[int]:
-    """Numbers of the repetitions to train, ascending."""
+    """Return numbers of the repetitions to train, ascending."""
     wanted = range(count) if repetitions is None else list(repetitions)
     if not all(isinstance(r, Integral) and not isinstance(r, bool) for r in wanted):
         raise TypeError(f"repetitions must be whole numbers, got {wanted!r}")
@@ -29,13 +29,15 @@ def numbers(repetitions: Iterable[int] | None, count: int) -> list[int]:
 
 
 def seeds(seed: int, purpose: int, count: int) -> np.ndarray:
-    """A seed per repetition, below 2^32; those of the first r do not depend on how many."""
+    """Return a seed per repetition, below 2^32; those of the first r do not depend on how many."""
     drawn = [np.random.SeedSequence([seed, purpose, r]).generate_state(1) for r in range(count)]
     return np.concatenate(drawn)
 
 
 def for_repetition(prototype: Any, repetition: int) -> Any:
-    """An unfitted copy; its checkpoint, if any, in a folder of its own inside the one named."""
+    """Return an unfitted copy; its checkpoint, if any, in a folder of its own inside the one
+    named.
+    """
     classifier = unfitted(prototype)
     folder = classifier.get_params(deep=False).get("checkpoint")
     if folder is not None:
@@ -58,7 +60,7 @@ def checkpoint_of(fit: Any, folder: str | os.PathLike[str] | None) -> dict[str, 
 
 
 def hashed(X: Any, width: int | None, seed: int, threads: int) -> Any:
-    """Features put into ``width`` places by a hash; those that share a place are added."""
+    """Return features put into ``width`` places by a hash; those that share a place are added."""
     if width is None:
         return X
     X = X if sp.issparse(X) else sp.csr_matrix(X)

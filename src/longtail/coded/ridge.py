@@ -63,7 +63,7 @@ class Ridge(Estimator):
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, T: Any) -> Ridge:
-        """Learns to predict ``T`` (n, c) from ``X`` (n, d)."""
+        """Learn to predict ``T`` (n, c) from ``X`` (n, d)."""
         X, threads = as_features(X), n_threads(self.n_jobs)
         T = np.ascontiguousarray(T, dtype=np.float32)
         if T.ndim != 2 or len(T) != X.shape[0]:
@@ -140,7 +140,7 @@ def _with_constant(X: Any) -> sp.csr_matrix:
 
 
 def _dots(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Column-wise inner products, summed in double precision."""
+    """Return column-wise inner products, summed in double precision."""
     return np.einsum("ij,ij->j", a, b, dtype=np.float64)  # type: ignore[no-any-return]
 
 

@@ -89,7 +89,7 @@ class HyperParam:
     cluster_min_size: int = 2
 
     def to_model(self, n_threads: int | None = None) -> Ensemble:
-        """The ensemble, not yet fitted, that these parameters ask for."""
+        """Return the ensemble, not yet fitted, that these parameters ask for."""
         if self.tree_structure_only:
             raise ValueError("tree_structure_only is not supported: there would be no model")
         if self.centroid_threshold:
@@ -160,7 +160,7 @@ class HyperParam:
 
 
 def _shown(fields: dict[str, Any]) -> str:
-    """Fields as Rust shows those of a struct."""
+    """Return fields as Rust shows those of a struct."""
     parts = []
     for name, value in fields.items():
         text = str(value).lower() if isinstance(value, bool) else str(value)
@@ -201,7 +201,7 @@ class Model:
     def train_on_data(
         cls, data_path: str, hyper_param: HyperParam | None = None, n_threads: int | None = None
     ) -> Model:
-        """Trains on a file in the text format, ``N D L`` and a row a line."""
+        """Train on a file in the text format, ``N D L`` and a row per line."""
         parameters = hyper_param or HyperParam()
         model = parameters.to_model(n_threads)
         print(f"Training model with hyper-parameters {parameters}", flush=True)
@@ -214,7 +214,7 @@ class Model:
 
     @classmethod
     def load(cls, path: str) -> Model:
-        """Reads what ``save`` wrote."""
+        """Read what ``save`` wrote."""
         try:
             state = persist.load(path)
             found = from_state(state)
@@ -235,7 +235,7 @@ class Model:
         return cls(found, trained_on)
 
     def save(self, path: str) -> None:
-        """Writes the model to a folder; one that is there is replaced, as omikuji does."""
+        """Write the model to a folder; one that is there is replaced, as omikuji does."""
         state = self.ensemble._get_state()
         if self._trained_on is not None:
             state.meta[_TRAINED_ON] = self._trained_on
@@ -270,7 +270,7 @@ class Model:
     def predict_batch(
         self, X: Any, beam_size: int = 10, top_k: int = 10
     ) -> list[list[tuple[int, float]]]:
-        """The same for many rows at once, which omikuji lacks and which is much faster."""
+        """Return the same for many rows at once, which omikuji lacks and which is much faster."""
         model = self.ensemble
         if any(member.beam != beam_size for member in model.members_):  # type: ignore[attr-defined]
             for member in model.members_:
@@ -297,12 +297,14 @@ def init_logger() -> None:
 
 
 def install() -> None:
-    """Lets ``import omikuji`` find this module, in this process."""
+    """Let ``import omikuji`` find this module, in this process."""
     sys.modules["omikuji"] = sys.modules[__name__]
 
 
 def _file_facts(path: str) -> dict[str, Any]:
-    """What tells one training file from another of the same name: its size, and both its ends."""
+    """Return what tells one training file from another of the same name: its size, and both its
+    ends.
+    """
     size = os.path.getsize(path)
     with open(path, "rb") as file:
         digest = hashlib.sha256(file.read(_ENDS))

@@ -1,4 +1,18 @@
-"""Formats of the field, and data sets."""
+"""Formats of the field, and data sets.
+
+::
+
+    name, path or table ──► load ──► detect ──► a module per layout ──► records ──► Dataset
+                              │                 xc_folder, npz_pairs, pecos_folder, label_features,
+                              │                 raw_text, fasttext_lines, table_folder, tables
+                              └─► registry ──► download, archive, cache (published: what is known)
+
+A new layout is one module with a reader and a writer, and a line in ``detect``. Files that layouts
+share: ``label_file``, ``filter_pairs``, ``json_lines``, ``cells``; ``place`` says where something
+is wrong. Data without a file: ``synthetic`` (``make_longtail``), ``icd10cm``. About data:
+``describe``, ``split``, ``fingerprints`` and ``row_filter`` (which rows were seen). Rows of another
+kind than a matrix: ``tokens``, ``text_rows``, ``paired_rows``.
+"""
 
 from typing import Any
 

@@ -28,12 +28,12 @@ _DAMAGE = (tarfile.TarError, zipfile.BadZipFile, zlib.error, LZMAError, EOFError
 
 
 def is_archive(name: str) -> bool:
-    """Whether a file of this name is unpacked: zip, or tar plain or with gzip, bzip2, xz."""
+    """Return whether a file of this name is unpacked: zip, or tar plain or with gzip, bzip2, xz."""
     return name.lower().endswith(_SUFFIXES)
 
 
 def unpack(archive: str | os.PathLike[str], folder: str | os.PathLike[str]) -> Path:
-    """Unpacks ``archive`` into the new folder ``folder``, which appears only when it is complete.
+    """Unpack ``archive`` into the new folder ``folder``, which appears only when it is complete.
 
     Where everything in the archive lies in one top folder, that folder's contents become
     ``folder``. Refuses, with ``DataFormatError``: members with an absolute path, ``..``, a drive or

@@ -20,7 +20,8 @@ __all__ = ["cache_dir", "locked"]
 
 
 def cache_dir() -> Path:
-    """The cache folder: ``LONGTAIL_CACHE`` if it is set, otherwise the platform's usual place.
+    """Return the cache folder: ``LONGTAIL_CACHE`` if it is set, otherwise the platform's usual
+    place.
 
     That is ``$XDG_CACHE_HOME/longtail`` or ``~/.cache/longtail`` on Linux, ``~/Library/Caches/
     longtail`` on macOS and ``%LOCALAPPDATA%\\longtail`` on Windows. It is not created here.

@@ -40,7 +40,7 @@ def is_missing(value: Any) -> bool:
 
 
 def text_from(values: Sequence[Any], joiner: str) -> str:
-    """The text of one or more cells, joined; missing and empty ones are left out.
+    """Return the text of one or more cells, joined; missing and empty ones are left out.
 
     Refuses (ValueError) what is neither a string nor a whole number.
     """
@@ -49,13 +49,13 @@ def text_from(values: Sequence[Any], joiner: str) -> str:
 
 
 def check_separator(separator: Any) -> None:
-    """Refuses a label separator that cannot separate."""
+    """Refuse a label separator that cannot separate."""
     if separator is not None and (not isinstance(separator, str) or not separator):
         raise ValueError(f"label_separator must be a string such as ';', got {separator!r}")
 
 
 def label_names(cell: Any, separator: str | None = None) -> list[str]:
-    """The names in one label cell.
+    """Return the names in one label cell.
 
     >>> label_names("['red', 'blue']"), label_names("red; blue", ";"), label_names(None)
     (['red', 'blue'], ['red', 'blue'], [])

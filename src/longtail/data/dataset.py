@@ -69,7 +69,8 @@ class Split:
         return 0 if self.unknown_labels is None else int(self.unknown_labels.sum())
 
     def take(self, rows: Any) -> Split:
-        """A subset of rows (slice, boolean mask or array of row numbers), in the order given.
+        """Return a subset of rows (slice, boolean mask or array of row numbers), in the order
+        given.
 
         >>> Split(Y=[[0], [1], [2]], texts=["a", "b", "c"]).take([2, 0]).texts
         ['c', 'a']
@@ -200,7 +201,7 @@ class Dataset:
         return Vocabulary(self.label_names)
 
     def describe(self) -> Description:
-        """The field's statistics of this data set: see ``longtail.data.describe``."""
+        """Return the field's statistics of this data set: see ``longtail.data.describe``."""
         from longtail.data.describe import describe
 
         return describe(self)

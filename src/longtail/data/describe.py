@@ -13,7 +13,7 @@ __all__ = ["Description", "describe"]
 
 
 def describe(dataset: Dataset, *, tail: int = 5, head: int = 100) -> Description:
-    """Computes the field's statistics of a data set.
+    """Compute the field's statistics of a data set.
 
     Labels are divided by their number of training rows n_l: **tail** 1 … ``tail``, **torso** above
     that up to ``head``, **head** above that, **unseen** 0. Fixed numbers rather than shares: they

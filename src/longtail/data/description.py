@@ -71,7 +71,7 @@ class Description:
         return "\n".join(_table(self))
 
     def plot(self, ax: Any = None) -> Any:
-        """Labels by rank against their number of training rows, both logarithmic.
+        """Return labels by rank against their number of training rows, both logarithmic.
 
         Head, torso and tail are shaded. Draws on ``ax`` or a new figure, and returns the axes
         (``ax.figure.savefig("labels.png")``). Needs matplotlib: the extra "plot".

@@ -48,7 +48,7 @@ class Layout:
 
 
 def has_label_marks(path: FilePath) -> bool:
-    """Whether a word with fastText's ``__label__`` stands in one of the first 20 lines."""
+    """Return whether a word with fastText's ``__label__`` stands in one of the first 20 lines."""
     try:
         words = (line.split() for _, line in islice(read_lines(path), 20))
         return any(word.startswith(fasttext_lines.PREFIX) for line in words for word in line)
@@ -105,12 +105,12 @@ LAYOUTS = {
 
 
 def detect_layout(folder: FilePath) -> str | None:
-    """The name of the first layout that fits, or None."""
+    """Return the name of the first layout that fits, or None."""
     return next((name for name, layout in LAYOUTS.items() if layout.fits(folder)), None)
 
 
 def nothing_found(folder: FilePath) -> DataFormatError:
-    """The error for a folder that no layout fits: what was looked for, and what is there."""
+    """Return the error for a folder that no layout fits: what was looked for, and what is there."""
     looked_for = "; ".join(f"{layout.files} ({name})" for name, layout in LAYOUTS.items())
     inside = ", ".join(sorted(os.listdir(folder))[:10]) or "nothing"
     return DataFormatError(

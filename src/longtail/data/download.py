@@ -44,7 +44,7 @@ def download(
     timeout: float = 30.0,
     pause: float = 1.0,
 ) -> Path:
-    """Fetches ``url`` into the file ``path`` and returns that path; does nothing if it is there.
+    """Fetch ``url`` into the file ``path`` and return that path; do nothing if it is there.
 
     ``sha256`` (64 hex digits) is checked before the file gets its name; without one the file is
     taken on trust, and its own checksum is logged. A dropped connection is resumed, five times in a
@@ -80,7 +80,7 @@ def download(
 
 
 def file_sha256(path: str | os.PathLike[str]) -> str:
-    """The SHA-256 of a file, as hex digits."""
+    """Return the SHA-256 of a file, as hex digits."""
     digest = hashlib.sha256()
     with open(path, "rb") as file:
         while chunk := file.read(1 << 20):
@@ -107,7 +107,7 @@ def _origin(part: Path) -> Path:
 
 
 def _fetch(url: str, part: Path, path: Path, timeout: float, pause: float) -> None:
-    """Appends to ``part`` until it is complete, over as many connections as it takes."""
+    """Append to ``part`` until it is complete, over as many connections as it takes."""
     failures = 0
     while True:
         before = part.stat().st_size if part.exists() else 0
@@ -133,7 +133,7 @@ def _fetch(url: str, part: Path, path: Path, timeout: float, pause: float) -> No
 
 
 def _one_connection(url: str, part: Path, timeout: float) -> bool:
-    """Reads one answer into ``part``. True when the file is complete, False when it was cut."""
+    """Read one answer into ``part``. True when the file is complete, False when it was cut."""
     have = part.stat().st_size if part.exists() else 0
     origin = _read_origin(part)
     request = urllib.request.Request(

@@ -42,7 +42,7 @@ _BLANK = "[ \t\v\f\r\0]"
 
 
 def iter_fasttext(path: FilePath, *, prefix: str = PREFIX) -> Iterator[Record]:
-    """Yields one ``Record`` a line."""
+    """Yield one ``Record`` per line."""
     token = _label_token(prefix)
     for number, line in read_lines(path):
         labels = []
@@ -65,7 +65,9 @@ def read_fasttext(path: FilePath, *, prefix: str = PREFIX) -> tuple[list[str], l
 
 
 def _label_token(prefix: str) -> re.Pattern[str]:
-    """A label and the blanks after it: they go, so that the text begins where the labels end."""
+    """Return a label and the blanks after it: they go, so that the text begins where the labels
+    end.
+    """
     if not prefix or re.search(_BLANK, prefix):
         raise ValueError(f"the label prefix must be a string without blanks, got {prefix!r}")
     return re.compile(
@@ -80,7 +82,7 @@ def write_fasttext(
     *,
     prefix: str = PREFIX,
 ) -> None:
-    """Writes one line a text, labels first."""
+    """Write one line per text, labels first."""
     token = _label_token(prefix)
 
     def lines() -> Iterator[str]:
@@ -98,7 +100,7 @@ def write_fasttext(
 
 
 def read_fasttext_folder(folder: FilePath, *, label_text_field: str = "text") -> Dataset:
-    """Reads ``train.txt``, ``test.txt`` and perhaps ``dev.txt``; ``X`` stays None.
+    """Read ``train.txt``, ``test.txt`` and perhaps ``dev.txt``; ``X`` stays None.
 
     The label set is every name in the folder, sorted, unless a label file gives it.
     """
@@ -107,7 +109,7 @@ def read_fasttext_folder(folder: FilePath, *, label_text_field: str = "text") ->
 
 
 def write_fasttext_folder(folder: FilePath, dataset: Dataset) -> None:
-    """Writes every split, and ``labels.jsonl``, so that ids survive the round trip."""
+    """Write every split, and ``labels.jsonl``, so that ids survive the round trip."""
     target = make_folder(folder)
     for name, texts, label_lists in named_splits(dataset):
         write_fasttext(target / f"{name}.txt", texts, label_lists)

@@ -24,7 +24,7 @@ __all__ = ["read_filter_pairs", "write_filter_pairs"]
 def read_filter_pairs(
     path: FilePath, *, n_rows: int | None = None, n_labels: int | None = None
 ) -> np.ndarray:
-    """Reads pairs as an (m, 2) int64 array, in the order of the file.
+    """Read pairs as an (m, 2) int64 array, in the order of the file.
 
     With ``n_rows`` or ``n_labels``, a row or label beyond is refused with its place in the file:
     the usual sign of another split's filter.
@@ -45,7 +45,7 @@ def read_filter_pairs(
 
 
 def write_filter_pairs(path: FilePath, pairs: Any) -> None:
-    """Writes an (m, 2) array of whole numbers, not below 0; gzip if the name ends in .gz."""
+    """Write an (m, 2) array of whole numbers, not below 0; gzip if the name ends in .gz."""
     pairs = np.asarray(pairs)
     if pairs.size == 0:
         pairs = np.empty((0, 2), np.int64)

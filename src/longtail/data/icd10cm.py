@@ -54,7 +54,7 @@ _INSTRUCTION = re.compile(
 
 @functools.lru_cache(maxsize=1)
 def load_icd10cm() -> Dataset:
-    """The ICD-10-CM coding data set; see the module's description for what it holds and why.
+    """Return the ICD-10-CM coding data set; see the module's description for what it holds and why.
 
     ``texts``, ``Y`` (ones), ``label_names`` (codes), ``label_texts`` (descriptions); no features.
     It takes a few seconds to build and is kept in memory: treat it as read-only. The numbers of
@@ -96,7 +96,7 @@ def load_icd10cm() -> Dataset:
 
 
 def _words(text: str) -> str:
-    """What decides whether two texts say the same: their words, without case and "NOS"."""
+    """Return what decides whether two texts say the same: their words, without case and "NOS"."""
     return " ".join(word for word in re.findall(r"\w+", text.casefold()) if word != "nos")
 
 
@@ -128,7 +128,7 @@ class _Tree:
         return not empty_heading or bool(self.icd.is_category(code))
 
     def description(self, code: str) -> str:
-        """The description, without the range of codes at the end of chapters and blocks."""
+        """Return the description, without the range of codes at the end of chapters and blocks."""
         return _CODE_RANGE.sub("", " ".join(self.icd.get_description(code).split()))
 
     def terms(self, code: str) -> Iterator[str]:
@@ -138,5 +138,5 @@ class _Tree:
                 yield plain
 
     def labels(self, codes: set[str]) -> set[str]:
-        """The codes and their ancestors."""
+        """Return the codes and their ancestors."""
         return codes.union(*(self.icd.get_ancestors(code) for code in codes))

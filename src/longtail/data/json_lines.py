@@ -1,4 +1,4 @@
-"""JSON Lines: one JSON object a line, UTF-8, plain or gzip; blank lines are skipped."""
+"""JSON Lines: one JSON object per line, UTF-8, plain or gzip; blank lines are skipped."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def read_json_lines(path: FilePath) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yields ``(line number, object)``, one record in memory at a time."""
+    """Yield ``(line number, object)``, one record in memory at a time."""
     name = os.fspath(path)
     for number, line in read_lines(path):
         if line and not line.isspace():
@@ -25,7 +25,7 @@ def read_json_lines(path: FilePath) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def parse_record(line: str, place: Place) -> dict[str, Any]:
-    """The object of one line.
+    """Return the object of one line.
 
     Refuses a line that is not a JSON object, and strings with a lone surrogate (half a character,
     which no UTF-8 file can hold).
@@ -44,7 +44,7 @@ def parse_record(line: str, place: Place) -> dict[str, Any]:
 
 
 def write_json_lines(path: FilePath, records: Iterable[dict[str, Any]]) -> None:
-    """Writes each record as one line; gzip where the name ends in ``.gz``."""
+    """Write each record as one line; gzip where the name ends in ``.gz``."""
     write_lines(path, (json.dumps(record, ensure_ascii=False) for record in records))
 
 

@@ -1,12 +1,12 @@
 """The label-feature layout of the Extreme Classification Repository: labels have texts too.
 
-    trn.json[.gz], tst.json[.gz]   one JSON object a line:
+    trn.json[.gz], tst.json[.gz]   one JSON object per line:
         uid         the record's own name (ignored)
         title       string
         content     string, may be missing
         target_ind  list of label ids, from 0: the line of lbl.json, counted from 0
         target_rel  list of their relevances in (0, 1], as long as target_ind; missing means 1
-    lbl.json[.gz]                  one JSON object a line, in label-id order:
+    lbl.json[.gz]                  one JSON object per line, in label-id order:
         uid         the label's name, unique
         title, content   its text
 
@@ -15,7 +15,7 @@
 
 A text is the title and the content, joined by a blank where both are there. Where ``lbl.json`` is
 missing, as in the older sets without label texts, names come from ``Yf.txt`` or ``labels.txt``
-(one a line), or else the largest id in use sets the number of labels.
+(one per line), or else the largest id in use sets the number of labels.
 
 Refuses ids out of range or not whole, relevances outside (0, 1], and lists of different length. An
 id listed twice in a record counts once, with the larger relevance.
@@ -52,7 +52,7 @@ PATTERNS = ("{}.json",)
 
 
 def read_label_records(path: FilePath, n_labels: int | None = None) -> Split:
-    """Reads ``trn.json`` or ``tst.json``; without ``n_labels``, Y is as wide as the largest id."""
+    """Read ``trn.json`` or ``tst.json``; without ``n_labels``, Y is as wide as the largest id."""
     texts: list[str] = []
     flat, values, ends = array("i"), array("f"), array("q", [0])
     widest = 0
@@ -121,7 +121,7 @@ def _label_rows(path: FilePath) -> tuple[list[str], list[str]]:
 
 
 def read_label_feature_folder(folder: FilePath) -> Dataset:
-    """Reads every split, the labels and the filter pairs; ``X`` stays None."""
+    """Read every split, the labels and the filter pairs; ``X`` stays None."""
     names = texts = None
     label_path = find_file(folder, "lbl.json")
     name_path = find_file(folder, "Yf.txt", "labels.txt")
@@ -142,7 +142,7 @@ def read_label_feature_folder(folder: FilePath) -> Dataset:
 
 
 def write_label_feature_folder(folder: FilePath, dataset: Dataset, *, gz: bool = True) -> None:
-    """Writes every split, ``lbl.json`` and the filter pairs; texts go to ``title``.
+    """Write every split, ``lbl.json`` and the filter pairs; texts go to ``title``.
 
     Records are named by their row number; labels by ``label_names``, or by their id without names.
     """

@@ -1,6 +1,6 @@
 """Label files: the names, and perhaps the texts, of the labels in id order.
 
-    labels.txt     one name a line; label i stands on line i + 1
+    labels.txt     one name per line; label i stands on line i + 1
     labels.jsonl   one object a line: {"label": name, "text": text}; other fields are ignored
     labels.tsv     a name, a tab and its text a line; a first line ``label<tab>text`` is a heading
 
@@ -30,7 +30,7 @@ class LabelFile(NamedTuple):
 
 
 def read_label_file(path: FilePath, *, text_field: str = "text") -> LabelFile:
-    """Reads ``labels.txt``, ``labels.jsonl`` or ``labels.tsv`` (told by the name).
+    """Read ``labels.txt``, ``labels.jsonl`` or ``labels.tsv`` (told by the name).
 
     ``text_field`` names another field of JSON lines to take label texts from, for files that carry
     them in more than one language; where a record lacks it, ``text`` serves. Files of labels that a
@@ -73,7 +73,7 @@ def read_label_file(path: FilePath, *, text_field: str = "text") -> LabelFile:
 def write_label_file(
     path: FilePath, names: Sequence[str], texts: Sequence[str] | None = None
 ) -> None:
-    """Writes ``labels.jsonl`` or ``labels.txt``, by the name; only the former holds texts."""
+    """Write ``labels.jsonl`` or ``labels.txt``, by the name; only the former holds texts."""
     if ".json" in os.path.basename(os.fspath(path)):
         texts = names if texts is None else texts
         rows = zip(names, texts, strict=True)
@@ -85,6 +85,6 @@ def write_label_file(
 
 
 def find_label_file(folder: FilePath, *, text_field: str = "text") -> LabelFile | None:
-    """The folder's ``labels.jsonl`` or ``labels.txt``, read; None where it has neither."""
+    """Return the folder's ``labels.jsonl`` or ``labels.txt``, read; None where it has neither."""
     path = find_file(folder, "labels.jsonl", "labels.txt")
     return None if path is None else read_label_file(path, text_field=text_field)

@@ -15,7 +15,9 @@ __all__ = ["is_label_matrix", "label_lists"]
 
 
 def is_label_matrix(labels: Any) -> bool:
-    """Whether these are numbers by row and column (or ids by row), and not collections of names."""
+    """Return whether these are numbers by row and column (or ids by row), and not collections of
+    names.
+    """
     if hasattr(labels, "tocsr") or hasattr(labels, "columns"):  # sparse matrices, data frames
         return True
     kind = getattr(getattr(labels, "dtype", None), "kind", "")

@@ -38,7 +38,7 @@ _FILTERS = {
 
 
 def find_file(folder: FilePath, *names: str) -> Path | None:
-    """The first of ``names`` that is a file in the folder, plain before ``.gz``."""
+    """Return the first of ``names`` that is a file in the folder, plain before ``.gz``."""
     for name in names:
         for candidate in (Path(folder, name), Path(folder, name + ".gz")):
             if candidate.is_file():
@@ -47,7 +47,7 @@ def find_file(folder: FilePath, *names: str) -> Path | None:
 
 
 def find_splits(folder: FilePath, *patterns: str) -> dict[str, Path]:
-    """Files for the splits: each pattern has a ``{}`` for the split's name (``{}.jsonl``).
+    """Return files for the splits: each pattern has a ``{}`` for the split's name (``{}.jsonl``).
 
     Train is also called trn, test also tst, dev also valid, validation or val.
     """
@@ -61,7 +61,7 @@ def find_splits(folder: FilePath, *patterns: str) -> dict[str, Path]:
 
 
 def find_filters(folder: FilePath, splits: Mapping[str, Split]) -> dict[str, np.ndarray]:
-    """The filter pairs of the folder, by the field of ``Dataset`` they belong to.
+    """Return the filter pairs of the folder, by the field of ``Dataset`` they belong to.
 
     Rows and labels are checked against the splits, so that an error names the line; the pairs of a
     split that is not there can only be checked for their labels.
@@ -78,7 +78,7 @@ def find_filters(folder: FilePath, splits: Mapping[str, Split]) -> dict[str, np.
 
 
 def write_filters(folder: FilePath, dataset: Dataset) -> None:
-    """Writes the filter pairs that the data set has."""
+    """Write the filter pairs that the data set has."""
     for field, (name, _) in _FILTERS.items():
         pairs = getattr(dataset, field)
         if pairs is not None:
@@ -86,7 +86,9 @@ def write_filters(folder: FilePath, dataset: Dataset) -> None:
 
 
 def assemble(folder: FilePath, splits: Mapping[str, Split], **parts: Any) -> Dataset:
-    """A ``Dataset`` named after its folder; parts that do not fit together are a format error."""
+    """Return a ``Dataset`` named after its folder; parts that do not fit together are a format
+    error.
+    """
     try:
         return Dataset(
             train=splits.get("train", Split()),
@@ -100,7 +102,7 @@ def assemble(folder: FilePath, splits: Mapping[str, Split], **parts: Any) -> Dat
 
 
 def make_folder(folder: FilePath) -> Path:
-    """The folder to write into, made where it is missing; its other files are left alone."""
+    """Return the folder to write into, made where it is missing; its other files are left alone."""
     path = Path(folder)
     path.mkdir(parents=True, exist_ok=True)
     return path

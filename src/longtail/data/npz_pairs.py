@@ -6,7 +6,7 @@
     tst_X_Xf.npz, tst_X_Y.npz
 
     labels.txt or labels.jsonl     names, and texts, of the labels: optional
-    features.txt                   names of the features, one a line: optional
+    features.txt                   names of the features, one per line: optional
 
 A split may lack X (labels only). Pickled objects are never loaded. Refuses files that are not what
 they claim, indices out of range, values that are not finite, labels outside (0, 1], and X and Y
@@ -43,7 +43,7 @@ LABELS = ("Y_{}.npz", "{}_X_Y.npz")
 
 
 def read_matrix(path: FilePath) -> Any:
-    """The matrix of a ``.npz`` (sparse) or ``.npy`` (dense) file, its indices checked."""
+    """Return the matrix of a ``.npz`` (sparse) or ``.npy`` (dense) file, its indices checked."""
     dense = os.fspath(path).endswith(".npy")
     with open(path, "rb") as file:
         try:
@@ -79,7 +79,7 @@ def _canonical(convert: Any, path: FilePath) -> Any:
 
 
 def write_matrix(path: FilePath, matrix: Any) -> None:
-    """Writes a sparse matrix as ``.npz``, or a dense one as ``.npy``."""
+    """Write a sparse matrix as ``.npz``, or a dense one as ``.npy``."""
     with open_for_writing(path) as file:
         if sp.issparse(matrix):
             sp.save_npz(file, matrix)
@@ -88,14 +88,14 @@ def write_matrix(path: FilePath, matrix: Any) -> None:
 
 
 def write_npz_pair(x_path: FilePath, y_path: FilePath, X: Any, Y: Any) -> None:
-    """Writes ``X`` and ``Y`` in canonical form."""
+    """Write ``X`` and ``Y`` in canonical form."""
     split = Split(X=X, Y=Y)
     write_matrix(x_path, split.X)
     write_matrix(y_path, split.Y)
 
 
 def read_npz_folder(folder: FilePath) -> Dataset:
-    """Reads every split, and the names where they are given."""
+    """Read every split, and the names where they are given."""
     features, labels = find_splits(folder, *FEATURES), find_splits(folder, *LABELS)
     splits = {}
     for split in {**features, **labels}:
@@ -116,13 +116,13 @@ def read_npz_folder(folder: FilePath) -> Dataset:
 
 
 def read_feature_names(folder: FilePath) -> list[str] | None:
-    """The lines of ``features.txt``; None where there is no such file."""
+    """Return the lines of ``features.txt``; None where there is no such file."""
     path = find_file(folder, "features.txt")
     return None if path is None else [line for _, line in read_lines(path)]
 
 
 def write_npz_folder(folder: FilePath, dataset: Dataset) -> None:
-    """Writes every split, and the names where the data set has them."""
+    """Write every split, and the names where the data set has them."""
     target = make_folder(folder)
     for name, split in dataset.splits.items():
         if split.Y is None:
@@ -135,7 +135,7 @@ def write_npz_folder(folder: FilePath, dataset: Dataset) -> None:
 
 
 def write_names(target: Path, dataset: Dataset) -> None:
-    """Writes ``labels.jsonl`` and ``features.txt``, where the data set has the names."""
+    """Write ``labels.jsonl`` and ``features.txt``, where the data set has the names."""
     if dataset.label_names is not None:
         write_label_file(target / "labels.jsonl", dataset.label_names, dataset.label_texts)
     if dataset.feature_names is not None:

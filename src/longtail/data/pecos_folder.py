@@ -3,8 +3,8 @@
     X.trn.npz, X.tst.npz     features, sparse; or X.trn.npy, dense. Optional. Also found one folder
                              down, as in the published archives (tfidf-attnxml/X.trn.npz)
     Y.trn.npz, Y.tst.npz     labels, what ``scipy.sparse.save_npz`` writes
-    X.trn.txt, X.tst.txt     texts, one a line: optional
-    output-items.txt         texts of the labels, one a line, in id order: optional
+    X.trn.txt, X.tst.txt     texts, one per line: optional
+    output-items.txt         texts of the labels, one per line, in id order: optional
 
 The lines of ``output-items.txt`` become ``label_texts``; they also serve as ``label_names`` where
 no two are equal and none is empty. A development split is ``X.val.npz`` and so on.
@@ -31,7 +31,7 @@ _ITEMS = "output-items.txt"
 
 
 def read_pecos_folder(folder: FilePath) -> Dataset:
-    """Reads every split, texts and features where they are given, and the label texts."""
+    """Read every split, texts and features where they are given, and the label texts."""
     splits = {}
     for split, short in SHORT_NAMES.items():
         y_path = find_file(folder, f"Y.{short}.npz")
@@ -72,7 +72,7 @@ def _features(folder: FilePath, short: str) -> Path | None:
 
 
 def write_pecos_folder(folder: FilePath, dataset: Dataset) -> None:
-    """Writes every split; ``output-items.txt`` holds the label texts, or else the label names."""
+    """Write every split; ``output-items.txt`` holds the label texts, or else the label names."""
     target = make_folder(folder)
     for name, split in dataset.splits.items():
         short = SHORT_NAMES[name]

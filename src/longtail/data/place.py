@@ -21,7 +21,7 @@ class Place(NamedTuple):
     row: int | None = None
 
     def error(self, message: str, column: int | None = None) -> DataFormatError:
-        """A format error at this place."""
+        """Return a format error at this place."""
         if self.row is not None:
             message = f"row {self.row}: {message}"
         return DataFormatError(message, path=self.path, line=self.line, column=column)

@@ -75,7 +75,9 @@ def _amazon(name: str, *row: Any, **more: Any) -> Benchmark:
 
 
 def _pecos(slug: str, *row: Any, **more: Any) -> Benchmark:
-    """A copy in the PECOS layout with AttentionXML's TF-IDF features, downloadable as it is."""
+    """Return a copy in the PECOS layout with AttentionXML's TF-IDF features, downloadable as it
+    is.
+    """
     facts = {
         "url": f"https://archive.org/download/pecos-dataset/xmc-base/{slug}.tar.gz",
         "source": "https://archive.org/details/pecos-dataset",

@@ -1,6 +1,6 @@
 """The raw-text layout of AttentionXML: texts and labels in two files, row by row.
 
-    train_texts.txt    one text a line
+    train_texts.txt    one text per line
     train_labels.txt   the labels of that text, separated by blanks; an empty line has no label
     test_texts.txt, test_labels.txt (and valid_…) likewise
 
@@ -45,7 +45,7 @@ _BLANKS = re.compile(r"[ \t]+")
 
 
 def iter_raw_text(texts_path: FilePath, labels_path: FilePath) -> Iterator[Record]:
-    """Yields one ``Record`` a line pair."""
+    """Yield one ``Record`` per line pair."""
     pairs = itertools.zip_longest(read_lines(texts_path), read_lines(labels_path))
     for row, (text, labels) in enumerate(pairs, 1):
         if text is None or labels is None:
@@ -72,7 +72,7 @@ def write_raw_text(
     texts: Iterable[str],
     label_lists: Iterable[Sequence[str]],
 ) -> None:
-    """Writes the two files of one split."""
+    """Write the two files of one split."""
     write_lines(texts_path, texts)
     write_lines(labels_path, (" ".join(map(_checked, names)) for names in label_lists))
 
@@ -84,7 +84,7 @@ def _checked(name: str) -> str:
 
 
 def read_raw_text_folder(folder: FilePath, *, label_text_field: str = "text") -> Dataset:
-    """Reads every split of the folder; ``X`` stays None."""
+    """Read every split of the folder; ``X`` stays None."""
     texts, labels = find_splits(folder, *TEXTS), find_splits(folder, *LABELS)
     missing = set(texts) ^ set(labels)
     if missing:
@@ -97,7 +97,7 @@ def read_raw_text_folder(folder: FilePath, *, label_text_field: str = "text") ->
 
 
 def write_raw_text_folder(folder: FilePath, dataset: Dataset) -> None:
-    """Writes every split, and ``labels.jsonl``, so that ids survive the round trip."""
+    """Write every split, and ``labels.jsonl``, so that ids survive the round trip."""
     target = make_folder(folder)
     for name, texts, label_lists in named_splits(dataset):
         texts_path, labels_path = target / f"{name}_texts.txt", target / f"{name}_labels.txt"

@@ -2,7 +2,7 @@
 
 A reader yields a ``Record`` for each row: its text, the names of its labels, and where it stood.
 ``splits_from_records`` turns the streams of a data set into splits over one label set without ever
-holding the label names of more than one row: names become ids as they pass, 4 bytes a label.
+holding the label names of more than one row: names become ids as they pass, 4 bytes per label.
 ``read_record_folder`` does so for a folder, with its label file where there is one.
 """
 
@@ -43,7 +43,7 @@ class Record(NamedTuple):
 def splits_from_records(
     streams: Mapping[str, Iterable[Record]], vocabulary: Vocabulary | None = None
 ) -> tuple[dict[str, Split], Vocabulary]:
-    """Splits with ``texts`` and ``Y``, and the label set.
+    """Return splits with ``texts`` and ``Y``, and the label set.
 
     With a ``vocabulary`` the ids are its own: a label of "train" outside it is refused, and those
     of other splits are counted in ``Split.unknown_labels``. Without one, the label set is every
@@ -91,7 +91,8 @@ def texts_and_labels(records: Iterable[Record]) -> tuple[list[str], list[list[st
 def read_record_folder(
     folder: FilePath, streams: Mapping[str, Iterable[Record]], *, label_text_field: str = "text"
 ) -> Dataset:
-    """The data set of a folder: its streams, with ids from ``labels.jsonl`` or ``labels.txt``.
+    """Return the data set of a folder: its streams, with ids from ``labels.jsonl`` or
+    ``labels.txt``.
 
     Where the folder has no label file, the label set is every name that occurs in it.
     """

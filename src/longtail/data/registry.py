@@ -43,7 +43,7 @@ for _entry in BENCHMARKS:
 
 
 def list_datasets() -> list[Benchmark]:
-    """Every registered data set, public ones first, in the order of registration.
+    """Return every registered data set, public ones first, in the order of registration.
 
     >>> [entry.name for entry in list_datasets()][:3]
     ['icd10cm', 'Mediamill', 'Bibtex']
@@ -52,7 +52,7 @@ def list_datasets() -> list[Benchmark]:
 
 
 def benchmark(name: str) -> Benchmark:
-    """The entry of a data set: its published statistics, propensity constants and source.
+    """Return the entry of a data set: its published statistics, propensity constants and source.
 
     Case and punctuation do not matter. An unknown name is a ``KeyError`` that names its neighbours.
 
@@ -77,7 +77,7 @@ def register_dataset(
     overwrite: bool = False,
     **facts: Any,
 ) -> Benchmark:
-    """Adds a data set of your own, so that ``load_dataset(name)`` downloads and reads it.
+    """Add a data set of your own, so that ``load_dataset(name)`` downloads and reads it.
 
     ``url`` is the address of an archive (zip, tar.gz, …), which is unpacked, or of a single file,
     or a mapping from file names to addresses; ``sha256`` its checksum, or theirs by file name. Give
@@ -127,7 +127,8 @@ def _file_name(name: str) -> str:
 
 
 def fetch_dataset(name: str) -> Path:
-    """The folder with the files of a registered data set, downloaded and unpacked if need be.
+    """Return the folder with the files of a registered data set, downloaded and unpacked if need
+    be.
 
     Folders that are there already are used as they are. The new folder appears in the cache only
     when it is complete; several processes may ask at once. Raises ``FileNotFoundError`` where the
@@ -153,7 +154,7 @@ def fetch_dataset(name: str) -> Path:
 
 
 def build_dataset(entry: Benchmark) -> Any:
-    """The data set of an entry that has a builder."""
+    """Return the data set of an entry that has a builder."""
     module, _, function = str(entry.builder).partition(":")
     return getattr(importlib.import_module(module), function)()
 

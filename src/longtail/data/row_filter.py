@@ -130,21 +130,23 @@ class RowFilter:
 
 
 def _sampled(keys: np.ndarray, step: int) -> np.ndarray:
-    """Keys that a filter of this step keeps, by bits that neither bucket nor remainder use."""
+    """Return keys that a filter of this step keeps, by bits that neither bucket nor remainder
+    use.
+    """
     bits = (keys >> np.uint64(16)) & np.uint64(0xFFFF)
     sampled: np.ndarray = bits % np.uint64(step) == 0
     return sampled
 
 
 def _split(keys: np.ndarray, n_buckets: int) -> np.ndarray:
-    """Bucket and remainder of each key, as bucket * 2^16 + remainder."""
+    """Return bucket and remainder of each key, as bucket * 2^16 + remainder."""
     bucket = ((keys >> np.uint64(32)) * np.uint64(n_buckets)) >> np.uint64(32)
     cut: np.ndarray = (bucket << np.uint64(16)) | (keys & np.uint64(0xFFFF))
     return cut
 
 
 def _tail(found: int, mean: float) -> float:
-    """Probability that a Poisson variable of this mean reaches ``found``."""
+    """Return the probability that a Poisson variable of this mean reaches ``found``."""
     if not found:
         return 1.0
     if mean <= 0 or found > mean + 10 * math.sqrt(mean) + 10:

@@ -24,7 +24,7 @@ def train_validation_split(
     min_train: int = 1,
     random_state: Any = 0,
 ) -> tuple[Split, Split]:
-    """Splits rows into training and validation; labels that are rare stay in training.
+    """Split rows into training and validation; labels that are rare stay in training.
 
     A random split takes the only training row of a label away from it as easily as any other, and
     in a label set with a long tail that leaves a good part of the labels untrained. Here every
@@ -62,7 +62,7 @@ def train_validation_indices(
     min_train: int = 1,
     random_state: Any = 0,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Row numbers of the training and the validation set, both ascending, int64.
+    """Return the row numbers of the training and the validation set, both ascending, int64.
 
     Rows are visited in random order. A row moves to validation if each of its labels then still has
     ``min_train`` training rows; the visit ends when validation has the size that was asked for.

@@ -51,7 +51,7 @@ def make_longtail(
     random_state: Any = 0,
     n_jobs: int | None = None,
 ) -> Dataset:
-    """A synthetic data set with power-law labels and features that depend on them.
+    """Return a synthetic data set with power-law labels and features that depend on them.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def make_longtail(
 
 
 def _published(entry: Benchmark, scale: float) -> dict[str, Any]:
-    """What is known of a registered data set, scaled, under the names used here."""
+    """Return what is known of a registered data set, scaled, under the names used here."""
     counts = {
         "n": entry.n_train,
         "n_test": entry.n_test,

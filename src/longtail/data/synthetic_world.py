@@ -68,7 +68,9 @@ class PowerLaw:
         return frequencies
 
     def exponent_for(self, pos80: float) -> float:
-        """The exponent at which the share ``pos80`` of the labels holds 80 % of the positives."""
+        """Return the exponent at which the share ``pos80`` of the labels holds 80 % of the
+        positives.
+        """
         floor, ceiling = 0.0, 4.0
         for _ in range(30):
             middle = (floor + ceiling) / 2
@@ -113,7 +115,7 @@ class World:
         np.cumsum(np.maximum(counts[by_topic], 1e-6), out=self.cumulative[1:])
 
     def rows(self, n: int, first: int, *, cover: bool) -> tuple[Any, Any]:
-        """Word counts and labels of the rows ``first`` … ``first + n - 1``."""
+        """Return the word counts and labels of the rows ``first`` … ``first + n - 1``."""
         cover = cover and self.cover
         sizes, K = self.sizes, self.sizes.n_topics
         topic_rows = _apportion(n, self.topic_share, least=1 if cover else 0)
@@ -169,7 +171,9 @@ class World:
     def _offsets(
         self, what: str, first: int, n: int, mean: float, least: Any, most: int
     ) -> np.ndarray:
-        """Row offsets (n + 1,) int64: sizes at random between the bounds, ``mean`` on average."""
+        """Return the row offsets (n + 1,) int64: sizes at random between the bounds, ``mean`` on
+        average.
+        """
         one = min(1, int(mean))  # no empty rows, unless the average says so
         sizes = core.synthetic_sizes(
             self.seed, what, first, n, one, most, mean, SPREAD, self.threads
@@ -188,7 +192,7 @@ class World:
         return np.concatenate([[0], np.cumsum(sizes)])
 
     def idf(self, counts: tuple[np.ndarray, np.ndarray, np.ndarray]) -> np.ndarray:
-        """Inverse document frequencies (d,) float32 of the training rows."""
+        """Return the inverse document frequencies (d,) float32 of the training rows."""
         indptr, words, _ = counts
         df = np.zeros(self.sizes.d, np.int64)
         for start in range(0, len(words), 1 << 24):  # bincount makes an int64 copy
@@ -196,7 +200,7 @@ class World:
         return (1.0 + np.log(len(indptr) / (1.0 + df))).astype(np.float32)
 
     def weighed(self, counts: Any, labels: Any, idf: np.ndarray) -> Split:
-        """The rows as a ``Split``; the counts are overwritten."""
+        """Return the rows as a ``Split``; the counts are overwritten."""
         indptr, words, values = counts
         core.synthetic_weigh(indptr, words, idf, values, self.threads)
         y_indptr, y_labels = labels

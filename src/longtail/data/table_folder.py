@@ -1,4 +1,4 @@
-"""A folder of tables, one a split, with an optional label file.
+"""A folder of tables, one per split, with an optional label file.
 
     trn.jsonl.gz, dev.jsonl.gz, tst.jsonl.gz    ``text`` and ``labels`` (names); others ignored
     labels.jsonl.gz                             ``label`` and ``text``, in label-id order
@@ -29,14 +29,14 @@ PATTERNS = ("{}.jsonl", "{}.ndjson", "{}.csv", "{}.tsv", "{}.parquet")
 def read_table_folder(
     folder: FilePath, *, label_text_field: str = "text", **options: Any
 ) -> Dataset:
-    """Reads every split; ``X`` stays None. The options are those of ``iter_table``."""
+    """Read every split; ``X`` stays None. The options are those of ``iter_table``."""
     files = find_splits(folder, *PATTERNS)
     streams = {split: iter_table(path, **options) for split, path in files.items()}
     return read_record_folder(folder, streams, label_text_field=label_text_field)
 
 
 def write_table_folder(folder: FilePath, dataset: Dataset, *, suffix: str = ".jsonl.gz") -> None:
-    """Writes every split as ``train``, ``dev`` or ``test`` with the suffix, and the label file."""
+    """Write every split as ``train``, ``dev`` or ``test`` with the suffix, and the label file."""
     target = make_folder(folder)
     for name, texts, label_lists in named_splits(dataset):
         write_table(target / f"{name}{suffix}", texts, label_lists)

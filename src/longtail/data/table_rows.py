@@ -36,12 +36,14 @@ def _suffix(path: FilePath) -> str:
 
 
 def is_table_name(path: FilePath) -> bool:
-    """Whether the name of a file is that of a table."""
+    """Return whether the name of a file is that of a table."""
     return _suffix(path) in _FORMATS
 
 
 def table_format(path: FilePath) -> str:
-    """The format that a name asks for ("csv", "tsv", "jsonl" or "parquet"), ``.gz`` set aside."""
+    """Return the format that a name asks for ("csv", "tsv", "jsonl" or "parquet"), ``.gz`` set
+    aside.
+    """
     if not is_table_name(path):
         raise ValueError(
             f"{os.fspath(path)}: expected a name that ends in {', '.join(_FORMATS)} (or .gz of it)"
@@ -50,12 +52,12 @@ def table_format(path: FilePath) -> str:
 
 
 def is_table(source: Any) -> bool:
-    """Whether ``source`` is a table in memory, and not a path."""
+    """Return whether ``source`` is a table in memory, and not a path."""
     return hasattr(source, "columns") or hasattr(source, "to_arrow")
 
 
 def column_names(path: FilePath, delimiter: str | None = None) -> list[str]:
-    """Names of the columns of a CSV, TSV or Parquet file."""
+    """Return names of the columns of a CSV, TSV or Parquet file."""
     kind = table_format(path)
     if kind == "parquet":
         pq = _parquet()
@@ -67,7 +69,7 @@ def column_names(path: FilePath, delimiter: str | None = None) -> list[str]:
 
 
 def table_rows(source: Any, columns: Sequence[str], delimiter: str | None = None) -> Iterator[Row]:
-    """Yields ``(place, cells in the order of columns, number of unseen labels)`` for each row."""
+    """Yield ``(place, cells in the order of columns, number of unseen labels)`` for each row."""
     if isinstance(source, (str, os.PathLike)):
         kind = table_format(source)
         if kind == "jsonl":
@@ -107,7 +109,7 @@ def _positions(
 
 
 def _advice(header: Sequence[str], delimiter: str | None) -> str:
-    """What to do about a header that seems to be split at another mark, or to be UTF-16."""
+    """Return what to do about a header that seems to be split at another mark, or to be UTF-16."""
     if delimiter is None or not header:
         return ""
     if all("\0" in name for name in header):
@@ -150,7 +152,9 @@ def _csv_rows(path: FilePath, columns: Sequence[str], delimiter: str) -> Iterato
 
 
 def _remembered(path: FilePath, record: list[str]) -> Iterator[str]:
-    """The lines of a file, each also put at the end of ``record``, which the caller empties."""
+    """Yield the lines of a file, each also put at the end of ``record``, which the caller
+    empties.
+    """
     for _, line in read_lines(path, keep_ends=True):
         record.append(line)
         yield line
@@ -159,7 +163,7 @@ def _remembered(path: FilePath, record: list[str]) -> Iterator[str]:
 def _csv_error(
     error: csv.Error, place: Place, record: Sequence[str], delimiter: str
 ) -> DataFormatError:
-    """What is wrong with the row ``record``, which begins at ``place``.
+    """Return what is wrong with the row ``record``, which begins at ``place``.
 
     Where a quoted field is to blame, the error stands where the field begins: a quote that is
     not closed is noticed only at the next one, or at the end of the file.
@@ -178,7 +182,7 @@ def _csv_error(
 
 
 def _open_quote(record: Sequence[str], delimiter: str) -> tuple[int, int] | None:
-    """Line and column, from 0, where the last quoted field of a row begins."""
+    """Return the line and column, from 0, where the last quoted field of a row begins."""
     found = None
     state = "start"  # of a field; or "plain", "quoted", and "closed" after a quote inside one
     for number, line in enumerate(record):

@@ -3,7 +3,7 @@
     .csv    comma-separated after RFC 4180: a header line, fields quoted with ", quotes doubled;
             a quoted field may hold line breaks; blank lines are skipped
     .tsv    the same with tabs
-    .jsonl  (or .ndjson, .json) one JSON object a line; ``unseen_labels``, where a record lists
+    .jsonl  (or .ndjson, .json) one JSON object per line; ``unseen_labels``, where a record lists
             them, are true labels outside the label set: they are counted, not named
     .parquet  read in batches with pyarrow (the ``tables`` extra)
 
@@ -44,7 +44,7 @@ def iter_table(
     text_joiner: str = " ",
     delimiter: str | None = None,
 ) -> Iterator[Record]:
-    """Yields one ``Record`` a row.
+    """Yield one ``Record`` per row.
 
     Parameters: ``source`` is a path or a table in memory; ``text_column`` one name or several,
     whose texts are joined by ``text_joiner``; ``label_column`` None for a table without labels;
@@ -119,7 +119,7 @@ def write_table(
     label_column: str = "labels",
     label_separator: str | None = None,
 ) -> None:
-    """Writes a table in the format that the name of ``path`` asks for.
+    """Write a table in the format that the name of ``path`` asks for.
 
     In CSV and TSV a label cell is a JSON list, or the names joined by ``label_separator`` (a name
     that holds the separator, or begins or ends with a blank, is then refused).

@@ -48,7 +48,7 @@ class Parser(Protocol):
 
 
 def text_blocks(path: FilePath, block_bytes: int = _BLOCK) -> Generator[Block, None, None]:
-    """Yields the file block by block; a block is valid until the next one is asked for.
+    """Yield the file block by block; a block is valid until the next one is asked for.
 
     The last line gets a line end if it has none, a byte-order mark is skipped, gzip is unpacked.
     Refuses damaged gzip data and a line above 256 MiB with a DataFormatError without a line number:
@@ -96,7 +96,9 @@ def _blocks(file: BinaryIO, reader: ThreadPoolExecutor, block_bytes: int) -> Ite
 
 
 def next_block(path: FilePath, blocks: Iterator[Block], line: int) -> Block | None:
-    """The next block, or None at the end; ``line`` is where it starts, for error messages."""
+    """Return the next block, or None at the end; ``line`` is where it starts, for error
+    messages.
+    """
     try:
         return next(blocks, None)
     except DataFormatError as error:
@@ -104,7 +106,7 @@ def next_block(path: FilePath, blocks: Iterator[Block], line: int) -> Block | No
 
 
 def feed_blocks(path: FilePath, blocks: Iterator[Block], parser: Parser, *options: Any) -> None:
-    """Feeds all blocks to a native parser; its first error is raised as a DataFormatError."""
+    """Feed all blocks to a native parser; its first error is raised as a DataFormatError."""
     while (block := next_block(path, blocks, parser.line)) is not None:
         error = parser.feed(*block, *options)
         if error is not None:
@@ -121,7 +123,7 @@ def _room(buffer: np.ndarray) -> int:
 
 
 def _fill(file: BinaryIO, buffer: np.ndarray, size: int) -> int:
-    """Reads until the buffer is full or the file at its end; returns the bytes in the buffer."""
+    """Read until the buffer is full or the file at its end; return the bytes in the buffer."""
     view = memoryview(buffer)[: _room(buffer)]  # type: ignore[arg-type]
     while size < len(view):
         got = file.readinto(view[size:])  # type: ignore[attr-defined]
@@ -132,7 +134,7 @@ def _fill(file: BinaryIO, buffer: np.ndarray, size: int) -> int:
 
 
 def _after_last_line(buffer: np.ndarray, begin: int, end: int) -> int:
-    """Position after the last line end in [begin, end), or 0."""
+    """Return the position after the last line end in [begin, end), or 0."""
     while end > begin:
         start = max(begin, end - _SEARCH)
         found = buffer[start:end].tobytes().rfind(b"\n")

@@ -2,14 +2,14 @@
 
     train.txt, test.txt (dev.txt)      ``N D L``, then ``l1,l2 f:v f:v`` (see ``xc_format``)
     labels.txt or labels.jsonl         names, and texts, of the labels: optional
-    features.txt                       names of the features, one a line: optional
+    features.txt                       names of the features, one per line: optional
 
     trn_X_Y.txt, tst_X_Y.txt           ``N L``, then ``label:1 label:1``
     trn_X_Xf.txt, tst_X_Xf.txt         ``N D``, then ``f:v f:v``: optional
 
     trn_filter_labels.txt, tst_filter_labels.txt    pairs ``row label``: optional, in both layouts
                                        (also filter_labels_train.txt, filter_labels_test.txt)
-    inv_prop.txt                       published inverse propensities, one a line: optional, in both
+    inv_prop.txt                       published inverse propensities, one per line: optional, both
 
 Every file may be gzip. Splits may also be named with a prefix (``eurlex_train.txt``), where one
 prefix only is in the folder. Refuses splits of different D or L, and name files of another length.
@@ -58,7 +58,9 @@ LABELS, FEATURES = "{}_X_Y.txt", "{}_X_Xf.txt"
 
 
 def xc_files(folder: FilePath) -> dict[str, Path]:
-    """The splits of the text format: ``train.txt``, or ``<prefix>_train.txt`` for one prefix."""
+    """Return the splits of the text format: ``train.txt``, or ``<prefix>_train.txt`` for one
+    prefix.
+    """
     found = find_splits(folder, "{}.txt")
     if found:
         return found
@@ -73,7 +75,7 @@ def xc_files(folder: FilePath) -> dict[str, Path]:
 
 
 def read_xc_folder(folder: FilePath) -> Dataset:
-    """Reads every split in the text format, and the names where they are given."""
+    """Read every split in the text format, and the names where they are given."""
     splits = {}
     for split, path in xc_files(folder).items():
         X, Y = read_xc(path)
@@ -82,7 +84,7 @@ def read_xc_folder(folder: FilePath) -> Dataset:
 
 
 def read_label_matrix_folder(folder: FilePath) -> Dataset:
-    """Reads every split of labels; ``X`` stays None where there are no features."""
+    """Read every split of labels; ``X`` stays None where there are no features."""
     labels, features = find_splits(folder, LABELS), find_splits(folder, FEATURES)
     splits = {}
     for split, path in labels.items():
@@ -132,7 +134,7 @@ def _inverse_propensities(folder: FilePath) -> np.ndarray | None:
 
 
 def write_xc_folder(folder: FilePath, dataset: Dataset) -> None:
-    """Writes every split in the text format, with names and filter pairs where there are any."""
+    """Write every split in the text format, with names and filter pairs where there are any."""
     target = make_folder(folder)
     for name, split in dataset.splits.items():
         if split.X is None or split.Y is None:
@@ -142,7 +144,7 @@ def write_xc_folder(folder: FilePath, dataset: Dataset) -> None:
 
 
 def write_label_matrix_folder(folder: FilePath, dataset: Dataset) -> None:
-    """Writes the matrices of every split, with names and filter pairs where there are any."""
+    """Write the matrices of every split, with names and filter pairs where there are any."""
     target = make_folder(folder)
     for name, split in dataset.splits.items():
         if split.Y is None:

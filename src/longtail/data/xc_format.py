@@ -1,6 +1,6 @@
 """The extreme-classification text formats: features with label lists, and sparse matrices.
 
-The text format (``read_xc``, ``write_xc``) has one row a line, labels first::
+The text format (``read_xc``, ``write_xc``) has one row per line, labels first::
 
     file     = header , { row , end } , [ row ] , { blank , end } ;
     header   = [ space ] , N , space , D , space , L , [ space ] , end ;
@@ -74,7 +74,7 @@ def read_xc(
     n_labels: int | None = None,
     n_jobs: int | None = None,
 ) -> tuple[sp.csr_matrix, sp.csr_matrix]:
-    """Reads features X (N, D) and labels Y (N, L), both CSR float32, from the text format.
+    """Read features X (N, D) and labels Y (N, L), both CSR float32, from the text format.
 
     The file is read in blocks and parsed by ``n_jobs`` threads (None: all cores); memory is that of
     the result and a few blocks.
@@ -112,7 +112,7 @@ def read_label_matrix(
     n_labels: int | None = None,
     n_jobs: int | None = None,
 ) -> sp.csr_matrix:
-    """Reads labels Y (N, L), CSR float32 with values in (0, 1], from a matrix file.
+    """Read labels Y (N, L), CSR float32 with values in (0, 1], from a matrix file.
 
     Parameters as for ``read_xc``.
     """
@@ -130,13 +130,13 @@ def read_feature_matrix(
     n_features: int | None = None,
     n_jobs: int | None = None,
 ) -> sp.csr_matrix:
-    """Reads features X (N, D), CSR float32, from a matrix file. Parameters as for ``read_xc``."""
+    """Read features X (N, D), CSR float32, from a matrix file. Parameters as for ``read_xc``."""
     parser, shape = parse_file(path, _FEATURES, header, (n_features,), n_jobs)
     return _csr(parser.take_entries(), shape)
 
 
 def write_xc(path: FilePath, X: Any, Y: Any, *, n_jobs: int | None = None) -> None:
-    """Writes features X (N, D) and labels Y (N, L) in the text format.
+    """Write features X (N, D) and labels Y (N, L) in the text format.
 
     The file is gzip if its name ends in .gz, and appears whole or not at all. Values are written
     with as few digits as read back to the same float32, so that ``read_xc`` returns the same bits.
@@ -167,12 +167,12 @@ def write_xc(path: FilePath, X: Any, Y: Any, *, n_jobs: int | None = None) -> No
 
 
 def write_label_matrix(path: FilePath, Y: Any, *, n_jobs: int | None = None) -> None:
-    """Writes labels Y (N, L) as a matrix file, soft values included. Otherwise as ``write_xc``."""
+    """Write labels Y (N, L) as a matrix file, soft values included. Otherwise as ``write_xc``."""
     _write_matrix(path, as_labels(Y), n_jobs)
 
 
 def write_feature_matrix(path: FilePath, X: Any, *, n_jobs: int | None = None) -> None:
-    """Writes features X (N, D) as a matrix file. Otherwise as ``write_xc``."""
+    """Write features X (N, D) as a matrix file. Otherwise as ``write_xc``."""
     _write_matrix(path, sp.csr_matrix(as_features(X)), n_jobs)
 
 
@@ -185,7 +185,7 @@ def _write_matrix(path: FilePath, matrix: sp.csr_matrix, n_jobs: int | None) -> 
 
 
 def _portions(*indptrs: np.ndarray) -> Iterator[tuple[int, int]]:
-    """Cuts rows into ranges of about ``_ENTRIES`` rows and entries together."""
+    """Cut rows into ranges of about ``_ENTRIES`` rows and entries together."""
     ends = np.arange(len(indptrs[0]), dtype=np.int64)
     for indptr in indptrs:
         ends += indptr

@@ -51,7 +51,7 @@ def parse_file(
     block_bytes: int | None = None,
     chunk_bytes: int = _CHUNK,
 ) -> tuple[Any, tuple[int, ...]]:
-    """Parses a file; returns the parser that holds its rows, and the shape ``(N, D, L)``.
+    """Parse a file; return the parser that holds its rows, and the shape ``(N, D, L)``.
 
     ``widths`` are D and L (or the one of them that there is) as the caller wants them, or None.
     """
@@ -119,7 +119,7 @@ def _checked_width(width: int | None, name: str) -> int | None:
 
 
 def _leading_numbers(block: Block, n: int) -> tuple[int, ...] | None:
-    """The numbers in the first line, or None if it is not n numbers."""
+    """Return the numbers in the first line, or None if it is not n numbers."""
     text = block.buffer[block.begin : block.end][:_HEADER_BYTES].tobytes()
     blank = rb"[ \t]"
     pattern = blank + b"*" + (blank + b"+").join([rb"(\d+)"] * n) + blank + rb"*\r?\n"

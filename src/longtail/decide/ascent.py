@@ -22,7 +22,7 @@ _MOST_STARTS = 1000
 
 
 class BlockCoordinateAscent(DecisionRule):
-    """Names k labels a row so that a label-wise metric of the whole set is as large as expected.
+    """Names k labels per row so that a label-wise metric of the whole set is as large as expected.
 
     With probabilities eta (n, L), a label named by the rows in S_j has expected counts::
 
@@ -43,7 +43,7 @@ class BlockCoordinateAscent(DecisionRule):
         (expected share of labels with a true positive), "precision" (which is plain top-k), or a
         function of arrays (tp, fp, fn, tn), fractions of the rows, one entry per label, that
         returns one value per label and does not reward false positives.
-    k: labels a row; None with ``budget="at_most"`` sets no limit.
+    k: labels per row; None with ``budget="at_most"`` sets no limit.
     budget: "exactly" k, or "at_most" k: then a label is named only if that raises the metric.
     precision_weight: w in the objective (1 - w) * metric + w * precision at k.
     init: where to start: "weighted" (the best for macro-recall), "greedy" (nothing named yet),
@@ -131,7 +131,8 @@ class BlockCoordinateAscent(DecisionRule):
 
     @renamed(allow="include", deny="exclude")
     def select(self, eta: Any, *, include: Any = None, exclude: Any = None) -> TopK:
-        """The chosen labels of each row, most probable first; scores are their probabilities.
+        """Return the chosen labels of each row, most probable first; scores are their
+        probabilities.
 
         ``eta`` (n, L): dense, sparse (what is not stored has probability 0) or a ``TopK`` with
         probabilities. ``include`` and ``exclude``: ids or a mask of labels that may, or may not, be
@@ -171,7 +172,7 @@ Outcome = tuple[np.ndarray, np.ndarray, np.ndarray, bool]  # ids, their eta, tra
 
 
 def ascend(rule: BlockCoordinateAscent, found: Candidates, runs: list[Run]) -> list[Outcome]:
-    """Solves several runs, side by side where there are threads."""
+    """Solve several runs, side by side where there are threads."""
     exactly = is_exact(rule.budget)
     k = _slots(rule, found, exactly)
     for name in ("tol", "epsilon", "beta"):

@@ -22,7 +22,8 @@ def upper_bound(
     beta: float = 1.0,
     epsilon: float = 0.0,
 ) -> float:
-    """The objective if every label could choose its rows freely, without the budget of k a row.
+    """Return the objective if every label could choose its rows freely, without the budget of k a
+    row.
 
     For a given number q of rows, a utility that grows with t is largest on the q rows of largest
     eta, so each label's best is a prefix of its rows in that order. Precision is bounded by that of

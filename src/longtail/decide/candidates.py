@@ -45,12 +45,12 @@ class Candidates:
         return int(np.diff(self.indptr).max(initial=0))
 
     def expected_positives(self) -> np.ndarray:
-        """Sum of the probabilities of each label (L,)."""
+        """Return the sum of the probabilities of each label (L,)."""
         total = np.bincount(self.indices, weights=self.values, minlength=self.n_labels)
         return total.astype(np.float64)  # counts of nothing are integers
 
     def rows(self) -> np.ndarray:
-        """The row of every stored entry."""
+        """Return the row of every stored entry."""
         return np.repeat(np.arange(self.n_rows), np.diff(self.indptr))
 
 
@@ -62,7 +62,7 @@ def as_candidates(
     n_labels: int | None = None,
     name: str = "eta",
 ) -> Candidates:
-    """Probabilities (n, L) as ``Candidates``: a dense or sparse matrix, or a ``TopK``.
+    """Return probabilities (n, L) as ``Candidates``: a dense or sparse matrix, or a ``TopK``.
 
     Every entry of a dense matrix is a candidate, zeros too; of a sparse one or a ``TopK``, what is
     stored. ``include`` and ``exclude`` name labels (ids or a boolean mask) that may, or may not, be
@@ -95,7 +95,7 @@ def as_candidates(
 
 
 def label_mask(labels: Any, of: Candidates, name: str) -> np.ndarray:
-    """A boolean mask (L,) from label ids or from a mask."""
+    """Return a boolean mask (L,) from label ids or from a mask."""
     array = np.asarray(labels)
     if array.dtype == bool:
         if array.shape != (of.n_labels,):

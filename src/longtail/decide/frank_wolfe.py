@@ -50,7 +50,7 @@ class FrankWolfe(DecisionRule):
         or a function of arrays (tp, fp, fn, tn), fractions of the rows: one value a label (their
         mean is maximised, slopes by finite differences), or, with ``gradient``, one number for all
         labels.
-    k: labels a row; None names every label of positive gain (``budget`` is then "at_most").
+    k: labels per row; None names every label of positive gain (``budget`` is then "at_most").
     budget: "exactly" k or "at_most" k, where only labels with a positive gain are named.
     gradient: of ``metric``: (tp, fp, fn, tn) to four arrays.
     precision_weight: w in the objective (1 - w) * metric + w * precision at k.
@@ -140,7 +140,7 @@ class FrankWolfe(DecisionRule):
 
     @renamed(allow="include", deny="exclude")
     def fit(self: Rule, eta: Any, Y: Any, *, include: Any = None, exclude: Any = None) -> Rule:
-        """Learns from probabilities ``eta`` (n, L) and the true labels ``Y`` of the same rows."""
+        """Learn from probabilities ``eta`` (n, L) and the true labels ``Y`` of the same rows."""
         Y = as_labels(Y)
         found = as_candidates(eta, include=include, exclude=exclude, n_labels=Y.shape[1])
         check_same_rows(found.n_rows, Y.shape[0], "eta")
@@ -176,7 +176,9 @@ class FrankWolfe(DecisionRule):
 
     @renamed(allow="include", deny="exclude")
     def select(self, eta: Any, *, include: Any = None, exclude: Any = None) -> TopK:
-        """The chosen labels of each row, most probable first; scores are their probabilities."""
+        """Return the chosen labels of each row, most probable first; scores are their
+        probabilities.
+        """
         self._check_fitted()
         self._check()
         found = as_candidates(eta, include=include, exclude=exclude, n_labels=self.a_.shape[1])
@@ -195,7 +197,9 @@ class FrankWolfe(DecisionRule):
 
     @renamed(allow="include", deny="exclude")
     def marginals(self, eta: Any, *, include: Any = None, exclude: Any = None) -> sp.csr_matrix:
-        """The probability (n, L) with which each label is named in each row; rows sum to k."""
+        """Return the probability (n, L) with which each label is named in each row; rows sum to
+        k.
+        """
         self._check_fitted()
         found = as_candidates(eta, include=include, exclude=exclude, n_labels=self.a_.shape[1])
         return self._marginals(found)
@@ -308,7 +312,7 @@ class _Measure:
 
 
 def _with_probabilities(chosen: sp.csr_matrix, found: Candidates, k: int) -> TopK:
-    """Sets as a ``TopK`` of their probabilities."""
+    """Return sets as a ``TopK`` of their probabilities."""
     eta = sp.csr_matrix(
         (found.values, found.indices, found.indptr), shape=(found.n_rows, found.n_labels)
     )

@@ -14,7 +14,7 @@ _GOLDEN = float(np.sqrt(5.0) - 1) / 2
 def best_step(
     at: Callable[[np.ndarray], np.ndarray], *, concave: bool = False, n_grid: int = 200
 ) -> tuple[float, float]:
-    """The step in [0, 1] of largest value, and how much it improves on step 0.
+    """Return the step in [0, 1] of largest value, and how much it improves on step 0.
 
     ``at`` takes an array of steps and returns their values. A concave function is searched by
     golden section alone. Any other is first evaluated at ``n_grid`` equal steps, and the

@@ -48,7 +48,7 @@ class Mixture:
         self.weights = [self.weights[i] for i in used]
 
     def mixed(self, weights: np.ndarray) -> Counts:
-        """The counts that other weights would make."""
+        """Return the counts that other weights would make."""
         pairs = [(w, c) for w, c in zip(weights, self.counts, strict=True) if w]
         return Counts(sum(w * c.t for w, c in pairs), sum(w * c.q for w, c in pairs))  # type: ignore[arg-type]
 
@@ -68,7 +68,7 @@ def frank_wolfe(
     tol: float,
     corrections: int,
 ) -> Mixture:
-    """Adds the best linear rule for the present slopes, as long as that pays.
+    """Add the best linear rule for the present slopes, as long as that pays.
 
     ``measure(a, b)`` gives the counts of a rule. Weights are exchanged between the rules found so
     far at most ``corrections`` times after each step: plain Frank-Wolfe steps shrink all old
@@ -93,7 +93,7 @@ def frank_wolfe(
 
 
 def _exchange(mixture: Mixture, objective: Objective, tol: float, most: int) -> None:
-    """Moves weight from the rule of least to that of largest slope, while that pays.
+    """Move weight from the rule of least to that of largest slope, while that pays.
 
     Such moves zigzag where several rules share the work; after each, a move along what the last two
     made together (parallel tangents) goes straight.

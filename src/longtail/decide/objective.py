@@ -28,7 +28,7 @@ class Counts:
     q: np.ndarray
 
     def toward(self, other: Counts, step: float) -> Counts:
-        """The mixture of this with a share ``step`` of the other."""
+        """Return the mixture of this with a share ``step`` of the other."""
         return Counts(self.t + step * (other.t - self.t), self.q + step * (other.q - self.q))
 
 
@@ -53,7 +53,7 @@ class Objective(ABC):
         return (1 - self.weight) * by_t + self.per_hit, (1 - self.weight) * by_q
 
     def search(self, start: Counts, end: Counts) -> tuple[float, float]:
-        """The best step in [0, 1] from ``start`` toward ``end``, and what it gains."""
+        """Return the best step in [0, 1] from ``start`` toward ``end``, and what it gains."""
         return best_step(
             lambda steps: np.array([self.value(start.toward(end, float(x))) for x in steps]),
             concave=self.concave,
@@ -61,7 +61,7 @@ class Objective(ABC):
 
     @abstractmethod
     def _value(self, t: np.ndarray, q: np.ndarray, p: np.ndarray) -> float:
-        """The utility without the share of precision."""
+        """Return the utility without the share of precision."""
 
     @abstractmethod
     def _slope(self, t: np.ndarray, q: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -84,7 +84,7 @@ class MacroObjective(Objective):
         self.concave = isinstance(utility, LabelUtility) and utility.concave
 
     def search(self, start: Counts, end: Counts) -> tuple[float, float]:
-        """Looks only at labels whose counts move; named utilities are searched in one call."""
+        """Look only at labels whose counts move; named utilities are searched in one call."""
         if isinstance(self.utility, LabelUtility):
             return core.line_step(  # type: ignore[no-any-return]
                 self.utility.native,
@@ -220,7 +220,7 @@ def make_objective(
     precision_weight: float,
     constants: Constants,
 ) -> Objective:
-    """The objective of a name, a label-wise function, or a function with its gradient."""
+    """Return the objective of a name, a label-wise function, or a function with its gradient."""
     if metric == "precision":
         linear = MACRO["macro_recall"]
         return MacroObjective(linear, p, k, 1.0, constants)

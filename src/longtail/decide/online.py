@@ -31,7 +31,7 @@ class OnlineRule(DecisionRule):
     Parameters
     ----------
     metric: a name as in ``BlockCoordinateAscent``, except "coverage".
-    k: labels a row.
+    k: labels per row.
     budget: "exactly" k (as far as there are candidates) or "at_most" k: only labels that gain.
     precision_weight: w in the objective (1 - w) * metric + w * precision at k.
     half_life: rows after which a row counts half, for traffic that changes; None never forgets.
@@ -45,6 +45,7 @@ class OnlineRule(DecisionRule):
     """
 
     type_tag = "online-rule"
+    _not_copied = ("_lock",)
 
     t_: np.ndarray
     q_: np.ndarray
@@ -76,7 +77,7 @@ class OnlineRule(DecisionRule):
 
     @renamed(allow="include", deny="exclude")
     def select(self, eta: Any, *, include: Any = None, exclude: Any = None) -> TopK:
-        """Decides the rows of ``eta`` in order and counts each of them.
+        """Decide the rows of ``eta`` in order and count each of them.
 
         Probabilities, filters and answer as in ``BlockCoordinateAscent.select``; only candidates
         are named.
@@ -123,7 +124,7 @@ class OnlineRule(DecisionRule):
         return by_probability(ids, etas, found.n_labels)
 
     def correct(self, eta: Any, chosen: TopK, Y: Any) -> None:
-        """Replaces what was expected of these rows by their true labels, once these are known.
+        """Replace what was expected of these rows by their true labels, once these are known.
 
         ``eta`` and ``chosen``: what went into and came out of ``select``.
         """
@@ -149,7 +150,7 @@ class OnlineRule(DecisionRule):
             self.p_ = np.maximum(self.p_ + scale * (truth - found.expected_positives()), 0)
 
     def reset(self, n_labels: int | None = None) -> None:
-        """Forgets all rows."""
+        """Forget all rows."""
         if n_labels is None:
             n_labels = len(self.t_) if hasattr(self, "t_") else self.n_labels
         if n_labels is None:
@@ -175,9 +176,6 @@ class OnlineRule(DecisionRule):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "t_")
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_lock"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)

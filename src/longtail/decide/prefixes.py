@@ -59,8 +59,8 @@ class Prefixes:
         return np.minimum.reduceat(position, self.first), best
 
     def below(self, position: np.ndarray) -> np.ndarray:
-        """A threshold that names everything up to ``position`` of its label and nothing after:
-        halfway to the next smaller score.
+        """Return a threshold that names everything up to ``position`` of its label and nothing
+        after: halfway to the next smaller score.
         """
         end = position + 1
         same = end < len(self.label)

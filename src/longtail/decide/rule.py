@@ -26,10 +26,10 @@ class DecisionRule(Estimator, ABC):
 
     @abstractmethod
     def select(self, eta: Any, *, include: Any = None, exclude: Any = None) -> TopK:
-        """The labels chosen for every row."""
+        """Return the labels chosen for every row."""
 
     def __sklearn_is_fitted__(self) -> bool:
-        """A rule without ``fit`` is ready, to answer and to be saved."""
+        """Return a rule without ``fit`` is ready, to answer and to be saved."""
         return not hasattr(self, "fit") or super().__sklearn_is_fitted__()
 
     def _set_state(self, state: persist.State) -> None:
@@ -37,7 +37,7 @@ class DecisionRule(Estimator, ABC):
 
 
 def is_exact(budget: str) -> bool:
-    """True for "exactly", False for "at_most"."""
+    """Return True for "exactly", False for "at_most"."""
     if budget not in ("exactly", "at_most"):
         raise ValueError(f'budget must be "exactly" or "at_most", got {budget!r}')
     return budget == "exactly"
@@ -55,7 +55,7 @@ def decide_linear(
     by_probability: bool = False,
     n_jobs: int | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Labels of largest ``a_j * eta_ij + b_j`` in each row: ids and scores (n, k).
+    """Return labels of largest ``a_j * eta_ij + b_j`` in each row: ids and scores (n, k).
 
     ``a`` and ``b`` have the shape (rules, L); ``rule_of`` (n,) names the rule of each row.
     """
@@ -85,7 +85,8 @@ def count_linear(
     candidates_only: bool = False,
     n_jobs: int | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """How often the same rule, one for all rows, names each label rightly, and at all: (L,) each.
+    """Return how often the same rule, one for all rows, names each label rightly, and at all: (L,)
+    each.
 
     ``truth``: the arguments of a CSR matrix of labels, rows sorted.
     """
@@ -104,7 +105,9 @@ def count_linear(
 
 
 def by_probability(ids: np.ndarray, etas: np.ndarray, n_labels: int) -> TopK:
-    """A ``TopK`` of chosen sets: most probable first, ties to the smaller id, padding last."""
+    """Return a ``TopK`` of chosen sets: most probable first, ties to the smaller id, padding
+    last.
+    """
     scores = np.where(ids >= 0, etas, -np.inf).astype(np.float32)
     order = np.lexsort((ids, -scores), axis=1)
     return TopK._trusted(

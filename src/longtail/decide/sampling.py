@@ -13,7 +13,8 @@ __all__ = ["madow_sample"]
 
 
 def madow_sample(marginals: Any, *, random_state: Any = 0) -> sp.csr_matrix:
-    """A random set of labels for each row, in which label j is included with probability h_ij.
+    """Return a random set of labels for each row, in which label j is included with probability
+    h_ij.
 
     ``marginals`` (n, L): h in [0, 1], dense or sparse; a row that sums to a whole number k yields
     sets of exactly k labels (otherwise of k or k + 1). One uniform number u a row decides: label j

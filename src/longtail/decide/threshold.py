@@ -92,7 +92,7 @@ class Threshold(DecisionRule):
         self.n_jobs = n_jobs
 
     def fit(self: Rule, eta: Any, Y: Any) -> Rule:
-        """Tunes on probabilities ``eta`` (n, L) and the true labels ``Y`` of the same rows."""
+        """Tune on probabilities ``eta`` (n, L) and the true labels ``Y`` of the same rows."""
         self._check()
         Y = as_labels(Y)
         found = as_candidates(eta, n_labels=Y.shape[1])
@@ -124,7 +124,8 @@ class Threshold(DecisionRule):
 
     @renamed(allow="include", deny="exclude")
     def select(self, eta: Any, *, include: Any = None, exclude: Any = None) -> TopK:
-        """The labels above their thresholds, most probable first; a row without any is empty.
+        """Return the labels above their thresholds, most probable first; a row without any is
+        empty.
 
         As many slots as the longest answer needs, at least one.
         """
@@ -178,7 +179,7 @@ class Threshold(DecisionRule):
         return float(self._f(t.sum(), q.sum(), positives.sum()))
 
     def _one_each(self, e: Prefixes, positives: np.ndarray) -> np.ndarray:
-        """The best threshold of every label."""
+        """Return the best threshold of every label."""
         out = np.full(len(positives), np.inf)
         if self.metric == "macro_f1":
             position, best = e.best_cut(self._f(e.t, e.q, positives[e.label]))
@@ -198,7 +199,7 @@ class Threshold(DecisionRule):
         return out
 
     def _one_for_all(self, e: Prefixes, positives: np.ndarray) -> float:
-        """The best threshold that all labels share."""
+        """Return the best threshold that all labels share."""
         order = np.argsort(-e.score, kind="stable")
         score, y = e.score[order], e.y[order]
         if self.metric == "macro_f1" and self.target_precision is None:
@@ -241,7 +242,7 @@ class Threshold(DecisionRule):
 
 
 def _true_values(found: Candidates, Y: sp.csr_matrix) -> np.ndarray:
-    """The value in ``Y`` of every stored entry."""
+    """Return the value in ``Y`` of every stored entry."""
     if not len(found.indices):
         return np.zeros(0)
     keys = found.rows() * found.n_labels + found.indices

@@ -38,7 +38,7 @@ class TopKRule(DecisionRule):
 
     @renamed(allow="include", deny="exclude")
     def select(self, eta: Any, *, include: Any = None, exclude: Any = None) -> TopK:
-        """The most probable labels; a row with fewer candidates than k is padded."""
+        """Return the most probable labels; a row with fewer candidates than k is padded."""
         k, low = as_k(self.k), self.min_probability
         if not 0 <= low <= 1:
             raise ValueError(f"min_probability must lie in [0, 1], got {low!r}")
@@ -70,7 +70,7 @@ class WeightedTopK(DecisionRule):
     Parameters
     ----------
     weighting: one of the table.
-    k: labels a row.
+    k: labels per row.
     budget: "exactly" k, or "at_most" k: then only labels with a positive gain are named.
     propensity: for "psp", an object with ``inverse_`` or an array (L,) of propensities.
     prior: share of rows that have each label (L,), for instance ``Y_train.mean(axis=0)``; None
@@ -115,7 +115,7 @@ class WeightedTopK(DecisionRule):
 
     @renamed(allow="include", deny="exclude")
     def select(self, eta: Any, *, include: Any = None, exclude: Any = None) -> TopK:
-        """The labels of largest gain, best first; scores are the gains."""
+        """Return the labels of largest gain, best first; scores are the gains."""
         k, exactly = as_k(self.k), is_exact(self.budget)
         found = as_candidates(eta, include=include, exclude=exclude)
         a, b = self.weights(found)
@@ -131,7 +131,7 @@ class WeightedTopK(DecisionRule):
         return TopK._trusted(ids, scores, found.n_labels)
 
     def weights(self, eta: Any) -> tuple[np.ndarray, np.ndarray]:
-        """The vectors a and b (L,) of the gain, for these probabilities."""
+        """Return the vectors a and b (L,) of the gain, for these probabilities."""
         found = eta if isinstance(eta, Candidates) else as_candidates(eta)
         zeros = np.zeros(found.n_labels)
         if self.weighting == "psp":

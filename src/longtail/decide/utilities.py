@@ -97,7 +97,7 @@ def _fowlkes_mallows_slope(t: Array, q: Array, p: Array, c: Constants) -> tuple[
 
 
 def _rates(t: Array, q: Array, p: Array, c: Constants) -> tuple[Array, Array]:
-    """True positive and true negative rate."""
+    """Return true positive and true negative rate."""
     negatives = np.maximum(1 - q - p + t, 0)
     return _ratio(t, p + c.epsilon), _ratio(negatives, np.maximum(1 - p, 0) + c.epsilon)
 
@@ -162,12 +162,12 @@ MICRO = {f"micro_{kind}": utility for kind, utility in _KINDS.items()}
 
 
 def utility_names(*, micro: bool = False, coverage: bool = False) -> list[str]:
-    """Names that a rule accepts."""
+    """Return names that a rule accepts."""
     return ["precision", *MACRO, *(MICRO if micro else ()), *(["coverage"] if coverage else [])]
 
 
 def native_name(metric: str, *, coverage: bool) -> str:
-    """The kernel's name of a metric; refuses those that are no sum over labels."""
+    """Return the kernel's name of a metric; refuses those that are no sum over labels."""
     if metric == "precision":
         return "none"  # the weight of precision is 1, see BlockCoordinateAscent
     if metric == "coverage" and coverage:

@@ -36,7 +36,7 @@ def fused_adam(
     beta2: float,
     epsilon: float,
 ) -> bool:
-    """Updates ``arrays``: weights, first and second moments, each (n, h) float32, in place.
+    """Update ``arrays``: weights, first and second moments, each (n, h) float32, in place.
 
     ``gradient`` (u, h), float32 or bfloat16, belongs to the rows numbered ``rows`` (u,), which are
     all different, or to all. Where ``mask`` (n, h) is false nothing changes but by decay, which
@@ -123,12 +123,12 @@ def logit_gradient(
 
 
 def _block(width: int) -> int:
-    """Columns of a program: a power of two."""
+    """Return columns of a program: a power of two."""
     return min(_LARGEST_BLOCK, 1 << (width - 1).bit_length())
 
 
 def _kernels() -> Any:
-    """The module of kernels, imported on first use; None without Triton."""
+    """Return the module of kernels, imported on first use; None without Triton."""
     global _compiled
     if _compiled is None:
         try:

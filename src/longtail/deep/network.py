@@ -33,7 +33,7 @@ Hook = Callable[[int, float, "Network"], None]
 
 
 def one_label_each(Y: sp.csr_matrix) -> bool:
-    """Whether every row has exactly one label, with the value 1."""
+    """Return whether every row has exactly one label, with the value 1."""
     return bool((np.diff(Y.indptr) == 1).all() and (Y.data == 1).all())
 
 
@@ -89,6 +89,7 @@ class Network(ProbabilityRanker):
     """
 
     type_tag = "network"
+    _not_copied = ("_packed_outputs",)
 
     input_weights_: np.ndarray
     input_bias_: np.ndarray
@@ -394,14 +395,13 @@ class Network(ProbabilityRanker):
         )
 
     def _outputs(self) -> Any:
-        """What answers from the output weights, made on first use and not part of the state."""
+        """Return what answers from the output weights, made on first use and not part of the
+        state.
+        """
         packed = self.__dict__.get("_packed_outputs")
         if packed is None:
             packed = self.__dict__["_packed_outputs"] = self._output_arrays().rows()
         return packed
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_packed_outputs"}
 
     def _predict_topk(self, X: Any, k: int) -> TopK:
         threads = n_threads(self.n_jobs)
@@ -446,7 +446,7 @@ class Network(ProbabilityRanker):
         return state
 
     def _usual_loss(self) -> str:
-        """What the loss is, as far as the parameter tells."""
+        """Return what the loss is, as far as the parameter tells."""
         return "sigmoid" if self.loss == "auto" else self.loss
 
     def _set_state(self, state: persist.State) -> None:

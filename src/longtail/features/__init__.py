@@ -1,4 +1,9 @@
-"""From raw input to the features that models learn from."""
+"""From raw input to the features that models learn from.
+
+``Tfidf`` turns texts into sparse rows; ``beside`` puts dense vectors next to them; ``save_matrix``
+and ``load_matrix`` keep rows on disk; ``unit_rows`` scales rows to unit length. ``tokenizer`` is
+for models that read texts themselves.
+"""
 
 from longtail.features.block_rows import beside
 from longtail.features.mapped_rows import load_matrix, save_matrix

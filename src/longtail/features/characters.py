@@ -40,7 +40,9 @@ def strip_accents_unicode(text: str) -> str:
 
 
 def strip_accents_ascii(text: str) -> str:
-    """What is ASCII in the compatibility decomposition (NFKD): ``"naïve 東京"`` to ``"naive "``."""
+    """Return what is ASCII in the compatibility decomposition (NFKD): ``"naïve 東京"`` to ``"naive
+    "``.
+    """
     return unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode("ascii")
 
 

@@ -23,7 +23,9 @@ _WORD = re.compile(r"(?:\(\?u\))?\\b\\w(?:(\\w)?\+|\{(\d+),\})\\b")  # \w+, \w\w
 
 
 def is_sklearn_text_vectorizer(vectorizer: Any) -> bool:
-    """Whether this is a ``CountVectorizer``, ``HashingVectorizer`` or ``TfidfVectorizer``."""
+    """Return whether this is a ``CountVectorizer``, ``HashingVectorizer`` or
+    ``TfidfVectorizer``.
+    """
     kind = type(vectorizer)
     return kind.__module__ == "sklearn.feature_extraction.text" and kind.__name__ in _KINDS
 

@@ -86,6 +86,7 @@ class Tfidf(Estimator):
     """
 
     type_tag = "tfidf"
+    _not_copied = ("_transformer",)
 
     n_columns_: int
     idf_: np.ndarray
@@ -359,9 +360,6 @@ class Tfidf(Estimator):
         if name != "_transformer":  # made from parameters and arrays: when one changes, it goes
             vars(self).pop("_transformer", None)
         super().__setattr__(name, value)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_transformer"}
 
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import InputTags, Tags, TargetTags, TransformerTags

@@ -37,7 +37,7 @@ class TfidfParams:
 
     @classmethod
     def check(cls, params: dict[str, Any]) -> TfidfParams:
-        """Refuses what is out of range, of the wrong type, or contradictory."""
+        """Refuse what is out of range, of the wrong type, or contradictory."""
         values = {name: params[name] for name in cls.__dataclass_fields__}
         _one_of("analyzer", values["analyzer"], "word", "char", "char_wb")
         _one_of("strip_accents", values["strip_accents"], None, "unicode", "ascii")
@@ -67,7 +67,7 @@ class TfidfParams:
         return cls(**values)
 
     def as_json(self) -> dict[str, Any]:
-        """The same parameters as JSON has them: lists for tuples."""
+        """Return the same parameters as JSON has them: lists for tuples."""
         return {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(self).items()}
 
     def limits(self, n_texts: int) -> tuple[float, float]:
@@ -84,14 +84,14 @@ class TfidfParams:
         return low, high
 
     def stop_arrays(self) -> tuple[np.ndarray, np.ndarray]:
-        """The stop words as UTF-8: bytes, and where each begins and ends."""
+        """Return the stop words as UTF-8: bytes, and where each begins and ends."""
         encoded = [word.encode("utf-8", "surrogatepass") for word in self.stop_words or ()]
         offsets = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
         return np.frombuffer(b"".join(encoded), np.uint8), offsets
 
 
 def check_texts(texts: Iterable[str]) -> list[Any]:
-    """A list of our own; what is in it is checked by the core."""
+    """Return a list of our own; what is in it is checked by the core."""
     if isinstance(texts, (str, bytes)):
         raise TypeError("texts must be a list of str, got a single string: wrap it, as in [text]")
     if isinstance(texts, (Mapping, AbstractSet)):

@@ -43,7 +43,7 @@ def unit_rows(X: Any, n_threads: int = 1, folder: str | os.PathLike[str] | None 
 
 
 def _unit_blocks(X: BlockRows, folder: str | os.PathLike[str] | None) -> BlockRows:
-    """Both blocks over the length of the whole row."""
+    """Return both blocks over the length of the whole row."""
     left, right = X.sparse, X.dense
     squares = np.einsum("ij,ij->i", right, right, dtype=np.float64)
     lengths = np.diff(left.indptr)

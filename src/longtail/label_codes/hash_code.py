@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -87,6 +86,7 @@ class HashCode(Estimator):
     """
 
     type_tag = "hash-code"
+    _not_copied = ("_native_decoder",)
 
     table_: np.ndarray
     seeds_: np.ndarray
@@ -115,7 +115,7 @@ class HashCode(Estimator):
 
     @classmethod
     def from_table(cls, table: Any, n_buckets: int, **params: Any) -> HashCode:
-        """A code with given buckets ``table`` (L, R), such as an injective one."""
+        """Return a code with given buckets ``table`` (L, R), such as an injective one."""
         table = np.asarray(table)
         if table.ndim != 2 or not table.size:
             raise ValueError(f"table must have the shape (labels, repetitions), got {table.shape}")
@@ -127,7 +127,7 @@ class HashCode(Estimator):
         return self
 
     def fit(self, Y: Any) -> HashCode:
-        """Hashes as many labels as ``Y`` has columns; what they are attached to is not looked at.
+        """Hash as many labels as ``Y`` has columns; what they are attached to is not looked at.
 
         An integer stands for that many labels.
         """
@@ -160,7 +160,9 @@ class HashCode(Estimator):
         n_threads(self.n_jobs)
 
     def _seeds(self, repetitions: int) -> np.ndarray:
-        """One seed per repetition; those of the first r do not depend on how many there are."""
+        """Return one seed per repetition; those of the first r do not depend on how many there
+        are.
+        """
         seed = as_seed(self.random_state)
         drawn = [np.random.SeedSequence([seed, r]).generate_state(1) for r in range(repetitions)]
         return np.concatenate(drawn).astype(np.uint32)
@@ -186,7 +188,7 @@ class HashCode(Estimator):
         return int(self.table_.shape[1])
 
     def encode(self, Y: Any) -> sp.csr_matrix:
-        """Bucket targets, CSR (n, R * B): column r * B + b for bucket b of repetition r.
+        """Return bucket targets, CSR (n, R * B): column r * B + b for bucket b of repetition r.
 
         A bucket is as positive as its most positive label.
         """
@@ -196,7 +198,7 @@ class HashCode(Estimator):
         )
 
     def encode_repetition(self, Y: Any, repetition: int) -> sp.csr_matrix:
-        """Bucket targets of one repetition, CSR (n, B)."""
+        """Return bucket targets of one repetition, CSR (n, B)."""
         self._check_fitted()
         Y = as_labels(Y, n_labels=self.n_labels_)
         n = Y.shape[0]
@@ -211,7 +213,7 @@ class HashCode(Estimator):
         return csr(indptr, (key % self.n_buckets_).astype(np.int32), values, self.n_buckets_)
 
     def decode(self, scores: Any, k: int, *, prune: bool = True) -> TopK:
-        """The k best labels for bucket scores (n, R, B), or (n, R * B), float32.
+        """Return the k best labels for bucket scores (n, R, B), or (n, R * B), float32.
 
         ``prune=False`` scans every label of every row, to the same answer.
         """
@@ -243,18 +245,16 @@ class HashCode(Estimator):
         return TopK._trusted(ids, found, self.n_labels_)
 
     def _decoder(self) -> Any:
-        """The native decoder, made on first use and not part of the state."""
+        """Return the native decoder, made on first use and not part of the state."""
         decoder = self.__dict__.get("_native_decoder")
         if decoder is None:
             decoder = core.BucketDecoder(self.table_, self.n_buckets_, n_threads(self.n_jobs))
             self.__dict__["_native_decoder"] = decoder
         return decoder
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_native_decoder"}
-
     def with_labels(self, count: int, buckets: Any = None) -> HashCode:
-        """A code with ``count`` more labels, numbered after the present ones; nothing to retrain.
+        """Return a code with ``count`` more labels, numbered after the present ones; nothing to
+        retrain.
 
         They are hashed like the others, or put into ``buckets`` (count, R).
         """
@@ -276,7 +276,7 @@ class HashCode(Estimator):
         return out
 
     def restricted(self, labels: np.ndarray) -> HashCode:
-        """The code of these labels alone (ascending), numbered in their order; it decodes
+        """Return the code of these labels alone (ascending), numbered in their order; it decodes
         exactly.
         """
         self._check_fitted()
@@ -307,13 +307,6 @@ class HashCode(Estimator):
         labels = np.array(sorted(first), np.int64)
         return labels, np.array([first[label] for label in labels.tolist()], np.int64)
 
-    def pairs_apart(self) -> float:
-        """``1 - L^2 / B^R``, if positive: a lower bound of the probability that no two labels
-        share all buckets.
-        """
-        log = 2 * math.log(self.n_labels_) - self.n_repetitions_ * math.log(self.n_buckets_)
-        return max(0.0, 1.0 - math.exp(min(log, 0.0)))
-
     def _get_state(self) -> persist.State:
         state = super()._get_state()
         state.arrays.update(table=self.table_, seeds=self.seeds_)
@@ -330,7 +323,9 @@ class HashCode(Estimator):
 
 
 def _as_buckets(values: np.ndarray, n_buckets: int) -> np.ndarray:
-    """Bucket numbers as the decoder reads them; what is no bucket is refused, not rounded."""
+    """Return bucket numbers as the decoder reads them; what is no bucket is refused, not
+    rounded.
+    """
     whole = values.dtype.kind in "iu" or (values.dtype.kind == "f" and (values % 1 == 0).all())
     if not whole or values.min() < 0 or values.max() >= n_buckets:
         raise ValueError(f"buckets are whole numbers and must lie in [0, {n_buckets})")

@@ -53,7 +53,7 @@ class InvertedLists:
         self._packed_centroids = PackedRows(self.centroids)
 
     def _nearest(self, rows: np.ndarray, n_threads: int) -> np.ndarray:
-        """The centroid at the smallest distance: of largest ``<row, m> - |m|^2 / 2``."""
+        """Return the centroid at the smallest distance: of largest ``<row, m> - |m|^2 / 2``."""
         bias = -0.5 * np.einsum("ij,ij->i", self.centroids, self.centroids).astype(np.float32)
         ids, _ = PackedRows(self.centroids).top(np.ascontiguousarray(rows), 1, n_threads, bias)
         return ids[:, 0]
@@ -61,7 +61,7 @@ class InvertedLists:
     def search(
         self, queries: np.ndarray, k: int, n_probes: int, n_threads: int
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Ids and inner products (n, k), best first, padded with -1 and -inf."""
+        """Return ids and inner products (n, k), best first, padded with -1 and -inf."""
         probes, _ = self._packed_centroids.top(
             queries, min(n_probes, len(self.centroids)), n_threads
         )

@@ -65,7 +65,7 @@ def _roots(values: np.ndarray) -> np.ndarray:
 def _krylov(
     S: sp.csr_matrix, start: np.ndarray, n_powers: int, n_threads: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """An orthonormal basis Q of ``[start, S start, …, S^p start]``, and ``S Q``."""
+    """Return an orthonormal basis Q of ``[start, S start, …, S^p start]``, and ``S Q``."""
     blocks = [_orthonormal(start)]
     images = [times_dense(S, blocks[0], n_threads)]
     for _ in range(n_powers):
@@ -83,7 +83,7 @@ def _without(block: np.ndarray, bases: list[np.ndarray]) -> np.ndarray:
 
 
 def _orthonormal(block: np.ndarray) -> np.ndarray:
-    """An orthonormal basis of the columns, of fewer where they depend on each other.
+    """Return an orthonormal basis of the columns, of fewer where they depend on each other.
 
     Through the eigenvectors of the Gram matrix, in double precision: products instead of a QR.
     """

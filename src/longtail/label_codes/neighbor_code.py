@@ -91,7 +91,7 @@ class NeighborCode(SVDCode):
         self.start = start
 
     def fit(self, Y: Any) -> NeighborCode:
-        """Fits the codes of the training labels ``Y`` (n, L)."""
+        """Fit the codes of the training labels ``Y`` (n, L)."""
         Y = as_labels(Y)
         if self.start not in ("svd", "zero"):
             raise ValueError(f"start must be 'svd' or 'zero', got {self.start!r}")

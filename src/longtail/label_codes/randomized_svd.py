@@ -83,12 +83,12 @@ def _left(
 
 
 def orthonormal(block: np.ndarray) -> np.ndarray:
-    """An orthonormal basis of the columns, by QR in double precision."""
+    """Return an orthonormal basis of the columns, by QR in double precision."""
     return np.linalg.qr(block.astype(np.float64))[0].astype(np.float32)  # type: ignore[no-any-return]
 
 
 def _widen(array: np.ndarray, c: int) -> np.ndarray:
-    """Zeros for what the rank lacks."""
+    """Return zeros for what the rank lacks."""
     if array.shape[-1] == c:
         return np.ascontiguousarray(array, dtype=np.float32)
     out = np.zeros((*array.shape[:-1], c), np.float32)

@@ -73,6 +73,7 @@ class SVDCode(Estimator):
     """
 
     type_tag = "svd-code"
+    _not_copied = ("_derived",)
 
     codes_: np.ndarray
     label_vectors_: np.ndarray
@@ -101,7 +102,7 @@ class SVDCode(Estimator):
         self.n_jobs = n_jobs
 
     def fit(self, Y: Any) -> SVDCode:
-        """Decomposes the training labels ``Y`` (n, L); of those alone, never of test rows."""
+        """Decompose the training labels ``Y`` (n, L); of those alone, never of test rows."""
         Y = as_labels(Y)
         self._check_params()
         if 0 in Y.shape:
@@ -153,14 +154,14 @@ class SVDCode(Estimator):
         return int(self.label_vectors_.shape[1])
 
     def encode(self, Y: Any) -> np.ndarray:
-        """Codes ``z = V_c^T y`` (n, c) of any rows."""
+        """Return codes ``z = V_c^T y`` (n, c) of any rows."""
         self._check_fitted()
         Y = as_labels(Y, n_labels=self.n_labels_)
         return times_dense(Y, self.label_vectors_, n_threads(self.n_jobs))
 
     def decode(self, scores: Any, k: int) -> TopK:
-        """The k best labels for codes (n, c) float32. A row whose neighbours have fewer labels than
-        k is padded.
+        """Return the k best labels for codes (n, c) float32. A row whose neighbours have fewer
+        labels than k is padded.
         """
         self._check_fitted()
         self._check_params()
@@ -179,7 +180,9 @@ class SVDCode(Estimator):
         return TopK._trusted(ids, found, self.n_labels_)
 
     def neighbors(self, queries: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Rows and similarities (n, q) of the training codes most similar to ``queries`` (n, c)."""
+        """Return rows and similarities (n, q) of the training codes most similar to ``queries`` (n,
+        c).
+        """
         self._check_fitted()
         self._check_params()
         queries = self._queries(queries)
@@ -218,9 +221,6 @@ class SVDCode(Estimator):
             derived[name] = make()
         return derived[name]
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_derived"}
-
     def _get_state(self) -> persist.State:
         state = super()._get_state()
         state.arrays.update(
@@ -242,6 +242,6 @@ class SVDCode(Estimator):
 
 
 def training_labels(code: SVDCode) -> sp.csr_matrix:
-    """The labels a code was fitted on, as a matrix."""
+    """Return the labels a code was fitted on, as a matrix."""
     indptr, indices, values, width = code.labels_
     return sp.csr_matrix((values, indices, indptr), shape=(len(indptr) - 1, width))

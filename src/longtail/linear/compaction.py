@@ -34,7 +34,7 @@ def compact(
     X: Any = None,
     Y: Any = None,
 ) -> Model:
-    """A copy of a fitted ``OneVsAll`` or ``XRLinear`` in fewer bytes.
+    """Return a copy of a fitted ``OneVsAll`` or ``XRLinear`` in fewer bytes.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def compact(
 def _fit_into(
     model: LinearRanker, layers: list[Layer], most: int, precision: str
 ) -> tuple[list[Layer], float]:
-    """Drops the smallest weights of the last level until all arrays have ``most`` bytes."""
+    """Drop the smallest weights of the last level until all arrays have ``most`` bytes."""
 
     def size(candidate: list[Layer]) -> int:
         return sum(layer.nbytes for layer in candidate) + model.label_of_leaf_.nbytes

@@ -47,7 +47,7 @@ Self = TypeVar("Self", bound="LinearRanker")
 
 
 def beam_widths(beam: int | Sequence[int] | None, level_sizes: Sequence[int]) -> list[int]:
-    """Nodes kept after each level but the last; never more than the level has.
+    """Return nodes kept after each level but the last; never more than the level has.
 
     ``beam``: one width for all levels, one per level, or None for all nodes.
 
@@ -76,6 +76,7 @@ class LinearRanker(Growing, Explaining, ProbabilityRanker):
     """
 
     reads_blocks = True
+    _not_copied = ("_native_searcher",)
 
     layers_: list[Layer]
     label_of_leaf_: np.ndarray
@@ -161,7 +162,7 @@ class LinearRanker(Growing, Explaining, ProbabilityRanker):
         return Checkpoint(folder, problem)
 
     def _propensity(self, Y: sp.csr_matrix, n_label_rows: int) -> np.ndarray | None:
-        """Propensities of the labels, if the parameters say that some are missing.
+        """Return propensities of the labels, if the parameters say that some are missing.
 
         The last ``n_label_rows`` rows are no instances, and are not counted.
         """
@@ -173,7 +174,9 @@ class LinearRanker(Growing, Explaining, ProbabilityRanker):
     def _corrected(
         self, Y: sp.csr_matrix, propensity: np.ndarray | None
     ) -> tuple[sp.csr_matrix, LabelWeights]:
-        """Targets of the observed labels, and weights of all, under the model's correction."""
+        """Return targets of the observed labels, and weights of all, under the model's
+        correction.
+        """
         observed = corrected(Y, propensity, self.correction)
         positive, negative = (
             per_label(vars(self)[name], Y.shape[1], name)
@@ -182,7 +185,9 @@ class LinearRanker(Growing, Explaining, ProbabilityRanker):
         return observed.targets, LabelWeights(positive * observed.weight, negative)
 
     def _options(self) -> SolverOptions:
-        """The solver's options, which are parameters of the same names; refuses what is not one."""
+        """Return the solver's options, which are parameters of the same names; refuses what is not
+        one.
+        """
         names = (field.name for field in fields(SolverOptions))
         return SolverOptions(**{name: vars(self)[name] for name in names if name in vars(self)})
 
@@ -194,10 +199,10 @@ class LinearRanker(Growing, Explaining, ProbabilityRanker):
         return TopK._trusted(ids, scores, self.n_labels_)
 
     def _searcher(self, n_dense: int = 0) -> Any:
-        """The native searcher over ``layers_``, made on first use and not part of the state.
+        """Return the native searcher over ``layers_``, made on first use and not part of the state.
 
         It holds the post-processor, so it is made anew when that parameter has changed; and for
-        queries with a dense block the weights of those columns once more, ``4 e`` bytes a label.
+        queries with a dense block the weights of those columns once more, ``4 e`` bytes per label.
         """
         names = self.post_processor
         names = names if isinstance(names, str) else tuple(names)
@@ -225,7 +230,7 @@ class LinearRanker(Growing, Explaining, ProbabilityRanker):
     def _set_per_label(
         self, propensity: np.ndarray | None = None, weights: LabelWeights | None = None
     ) -> None:
-        """Keeps what labels weigh in training: the parameters times the correction."""
+        """Keep what labels weigh in training: the parameters times the correction."""
         self.propensity_ = propensity
         for name in ("positive_weight", "negative_weight"):
             value: Any = vars(self)[name]
@@ -234,7 +239,7 @@ class LinearRanker(Growing, Explaining, ProbabilityRanker):
             setattr(self, f"{name}_", np.array(value, np.float64) if np.ndim(value) else None)
 
     def _label_weights(self, n_new: int = 0) -> LabelWeights:
-        """What the labels of a fitted model weigh, and ``n_new`` after them."""
+        """Return what the labels of a fitted model weigh, and ``n_new`` after them."""
         each = []
         for name in ("positive_weight", "negative_weight"):
             known = getattr(self, f"{name}_")
@@ -245,11 +250,10 @@ class LinearRanker(Growing, Explaining, ProbabilityRanker):
         return LabelWeights(*each)
 
     def _weight_of_new(self, name: str) -> float:
-        """What a label that comes later weighs: the parameter, or 1 if that is one per label."""
+        """Return what a label that comes later weighs: the parameter, or 1 if that is one per
+        label.
+        """
         return 1.0 if np.ndim(vars(self)[name]) else float(vars(self)[name])
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_native_searcher"}
 
     @property
     def nbytes(self) -> int:

@@ -39,7 +39,7 @@ class BinaryLoss:
 
 
 def _margin(phi: Curve) -> BinaryLoss:
-    """A loss of the margin: ``l(s, 1) = phi(s)``, ``l(s, 0) = phi(-s)``."""
+    """Return a loss of the margin: ``l(s, 1) = phi(s)``, ``l(s, 0) = phi(-s)``."""
 
     def negative(s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         value, slope = phi(-s)
@@ -74,7 +74,7 @@ BINARY_LOSSES = {
 
 
 def as_binary(base: str | BinaryLoss) -> BinaryLoss:
-    """A binary loss by name, or one's own."""
+    """Return a binary loss by name, or one's own."""
     if isinstance(base, BinaryLoss):
         return base
     if not isinstance(base, str) or base not in BINARY_LOSSES:

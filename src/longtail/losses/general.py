@@ -74,7 +74,7 @@ class Unbiased:
     def terms(
         self, labels: sp.csr_matrix, propensity: np.ndarray
     ) -> Iterator[tuple[int, sp.csr_matrix, np.ndarray]]:
-        """Row by row: sub-sets of its labels, CSR (m, L), and the weight (m,) of each."""
+        """Yield, row by row, sub-sets of its labels, CSR (m, L), and the weight (m,) of each."""
         if self.draw not in ("weight", "half"):
             raise ValueError(f"draw must be 'weight' or 'half', got {self.draw!r}")
         if isinstance(self.max_exact, bool) or not 0 <= self.max_exact <= 24:
@@ -101,8 +101,8 @@ class Unbiased:
 def sub_labels(
     p: np.ndarray, rng: np.random.Generator | None, *, n_draws: int = 32, draw: str = "weight"
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Which of the observed labels with propensities ``p`` (m,) each term keeps, bool (t, m), and
-    its weight (t,); without ``rng`` all terms that are not 0, the full set first.
+    """Return which of the observed labels with propensities ``p`` (m,) each term keeps, bool (t,
+    m), and its weight (t,); without ``rng`` all terms that are not 0, the full set first.
 
     >>> sub_labels(np.array([0.5, 1.0]), None)
     (array([[ True,  True],

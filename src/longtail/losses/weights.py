@@ -18,7 +18,8 @@ BALANCES = (None, "after", "before")
 
 
 def as_propensity(propensity: Any, n_labels: int, name: str = "propensity") -> np.ndarray:
-    """Propensities (L,) float64 in (0, 1], from a fitted model, an array, or None for all ones.
+    """Return propensities (L,) float64 in (0, 1], from a fitted model, an array, or None for all
+    ones.
 
     A model is any object with ``propensity_`` or ``inverse_``. Nothing is clipped: values outside
     (0, 1] are refused.
@@ -57,7 +58,7 @@ def as_propensity(propensity: Any, n_labels: int, name: str = "propensity") -> n
 
 
 def propensity_values(propensity: Any) -> np.ndarray:
-    """The values of an array or a model, as float64, whatever they are."""
+    """Return the values of an array or a model, as float64, whatever they are."""
     values: Any = propensity
     if hasattr(propensity, "propensity_"):
         values = propensity.propensity_

@@ -120,7 +120,7 @@ _RENAMED = {"abandonment_at_k": "hit_rate_at_k"}
 
 
 def __getattr__(name: str) -> Any:
-    """The metrics that had another name, for one version."""
+    """Return the metrics that had another name, for one version."""
     if name not in _RENAMED:
         raise AttributeError(f"module 'longtail.metrics' has no attribute {name!r}")
     new = _RENAMED[name]

@@ -55,7 +55,7 @@ class BinContribution:
 
 
 def frequency_bins(train_Y: Any, n_bins: int = 5) -> LabelBins:
-    """Cuts labels into bins of equal training volume, from the most to the least frequent.
+    """Cut labels into bins of equal training volume, from the most to the least frequent.
 
     ``train_Y`` holds training labels (n, L), or is the array of label frequencies (L,). Labels are
     taken by decreasing frequency, ties by smaller id; a label belongs to the bin in which its share
@@ -108,7 +108,8 @@ def contribution_by_bin(
     normalize: bool = True,
     compat: str | None = None,
 ) -> BinContribution:
-    """How much the labels of each bin contribute to P@k, or to PSP@k if propensities are given.
+    """Return how much the labels of each bin contribute to P@k, or to PSP@k if propensities are
+    given.
 
     contribution_b = (1 / (n k)) sum of the gains of predicted labels in bin b (times 1/p; divided
     by the PSP@k of the best rankings if ``normalize``). The contributions add up to

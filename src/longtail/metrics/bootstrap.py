@@ -62,7 +62,7 @@ def bootstrap_interval(
     n_jobs: int | None = None,
     **options: Any,
 ) -> Interval:
-    """Confidence interval of one metric: ``metric(Y_true, top, *args, **options)``.
+    """Return the confidence interval of one metric: ``metric(Y_true, top, *args, **options)``.
 
     Same seed, same interval, for any number of threads. See ``bootstrap_intervals`` for how the
     interval is made, and for many metrics at the price of one.
@@ -86,7 +86,7 @@ def bootstrap_intervals(
     random_state: Any = 0,
     n_jobs: int | None = None,
 ) -> dict[str, Interval]:
-    """Confidence intervals of several metrics, from the same resamples.
+    """Return confidence intervals of several metrics, from the same resamples.
 
     ``metrics`` maps names to functions of ``(Y_true, top)``; ``functools.partial`` fixes their
     other arguments by keyword. The interval holds the middle ``confidence`` of the values on
@@ -135,7 +135,7 @@ class _Call(NamedTuple):
         return getattr(self.function, "reweightable", False)
 
     def depth(self) -> int | None:
-        """How deep a ranking this needs; None for all of it."""
+        """Return how deep a ranking this needs; None for all of it."""
         if not (self.is_row_wise or self.is_label_wise):
             return None
         bound = inspect.signature(self.function).bind(None, None, *self.args, **self.options)
@@ -186,7 +186,7 @@ def _intervals(
 def _resample_rows(
     metrics: dict[str, Rows], n: int, n_resamples: int, seed: int, n_jobs: int | None
 ) -> dict[str, np.ndarray]:
-    """Values (B,) of row-wise metrics on every resample."""
+    """Return values (B,) of row-wise metrics on every resample."""
     columns: list[np.ndarray] = []
     for rows in metrics.values():
         columns.append(rows.numerator)
@@ -205,7 +205,7 @@ def _resample_rows(
 def _resample_others(
     metrics: dict[str, _Call], matches: Matches, n_resamples: int, seed: int
 ) -> dict[str, np.ndarray]:
-    """Values (B,) of the other metrics on every resample."""
+    """Return values (B,) of the other metrics on every resample."""
     values = {name: np.empty(n_resamples) for name in metrics}
     for b in range(n_resamples if metrics else 0):
         counts = core.resample_counts(matches.n_rows, seed, b)

@@ -37,7 +37,8 @@ class Reliability:
 def reliability(
     Y_true: Any, top: Any, k: int = 5, *, n_bins: int = 15, labels: Any = None
 ) -> Reliability:
-    """Mean probability and hit rate of the first k answers of every row, in bins of equal mass.
+    """Return the mean probability and hit rate of the first k answers of every row, in bins of
+    equal mass.
 
     The scores of ``top`` must be probabilities; empty slots are no pairs. ``labels``: a mask (L,)
     of labels to look at, for instance the rare ones. Pairs of equal probability are in the order of

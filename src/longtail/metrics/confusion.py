@@ -11,7 +11,7 @@ __all__ = ["ConfusionCounts", "ratio"]
 
 
 def ratio(numerator: Any, denominator: Any) -> np.ndarray:
-    """Element-wise quotient where 0/0 is 0.
+    """Return the element-wise quotient where 0/0 is 0.
 
     >>> ratio(np.array([1.0, 0.0]), np.array([2.0, 0.0]))
     array([0.5, 0. ])
@@ -50,7 +50,7 @@ class ConfusionCounts:
     n_rows: float
 
     def __getitem__(self, labels: Any) -> ConfusionCounts:
-        """The counts of some labels (slice, mask or index array)."""
+        """Return the counts of some labels (slice, mask or index array)."""
         return ConfusionCounts(
             self.true_positives[labels],
             self.predicted[labels],

@@ -70,7 +70,7 @@ _OURS = Convention()
 
 
 def convention(compat: str | None) -> Convention:
-    """The convention named by ``compat``; None is ours.
+    """Return the convention named by ``compat``; None is ours.
 
     >>> convention("napkinxc").coverage_of_present
     True

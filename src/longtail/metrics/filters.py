@@ -25,13 +25,13 @@ __all__ = ["filter_predictions", "filter_truth"]
 
 
 def filter_predictions(top: Any, pairs: Any, k: int | None = None) -> TopK:
-    """Removes (row, label) pairs from rankings; the labels after a removed one move up.
+    """Remove (row, label) pairs from rankings; the labels after a removed one move up.
 
     ``top`` is a ``TopK``, ranked label ids or a matrix of scores. ``pairs`` (m, 2) holds row and
     label ids, in any order, repeated or not; it may be empty.
 
     A ``TopK`` that is cut off after its last slot has nothing to put in the place of a removed
-    label, so predict more labels a row than you evaluate. By default the result has only as many
+    label, so predict more labels per row than you evaluate. By default the result has only as many
     slots as every row can still fill, and metrics refuse a larger k. ``k`` asks for that many
     slots: a row that runs short is padded, which counts as a wrong answer, with a warning.
 
@@ -62,7 +62,9 @@ def filter_predictions(top: Any, pairs: Any, k: int | None = None) -> TopK:
 
 
 def _slots_left(ranking: TopK, found: np.ndarray, k: int | None) -> int:
-    """Number of slots after filtering; a row that is full before may have had more to come."""
+    """Return the number of slots after filtering; a row that is full before may have had more to
+    come.
+    """
     removed = np.count_nonzero(found, axis=1)
     complete = ranking.n_labels is not None and ranking.k >= ranking.n_labels
     cut_off = (ranking.indices[:, -1:] >= 0).any(axis=1) & (not complete)
@@ -73,7 +75,7 @@ def _slots_left(ranking: TopK, found: np.ndarray, k: int | None) -> int:
         if short:
             warnings.warn(
                 f"{short} rows have fewer than {k} labels left after filtering, because the "
-                f"ranking ends after {ranking.k}: predict more labels a row than you evaluate",
+                f"ranking ends after {ranking.k}: predict more labels per row than you evaluate",
                 UserWarning,
                 stacklevel=3,
             )
@@ -81,13 +83,13 @@ def _slots_left(ranking: TopK, found: np.ndarray, k: int | None) -> int:
     if filled < 1:
         raise ValueError(
             f"filtering leaves nothing of the {ranking.k} labels of row "
-            f"{int(np.argmax(cut_off & (removed == ranking.k)))}: predict more labels a row"
+            f"{int(np.argmax(cut_off & (removed == ranking.k)))}: predict more labels per row"
         )
     return int(filled)
 
 
 def filter_truth(Y_true: Any, pairs: Any) -> sp.csr_matrix:
-    """The truth without the given (row, label) pairs, as CSR float32.
+    """Return the truth without the given (row, label) pairs, as CSR float32.
 
     Pairs that are not in it are ignored; pairs that name no row or label are refused.
 
@@ -106,7 +108,7 @@ def filter_truth(Y_true: Any, pairs: Any) -> sp.csr_matrix:
 
 
 def _pair_matrix(pairs: Any, n_rows: int, n_labels: int | None) -> sp.csr_matrix:
-    """Pairs as a binary CSR matrix (n_rows, n_labels)."""
+    """Return pairs as a binary CSR matrix (n_rows, n_labels)."""
     array = np.asarray(pairs)
     if not array.size:
         return sp.csr_matrix((n_rows, n_labels or 0), dtype=np.float32)

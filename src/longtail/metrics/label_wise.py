@@ -39,7 +39,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def reweightable(metric: F) -> F:
-    """Marks a metric that honours the row weights of ``Matches``: the bootstrap uses them."""
+    """Mark a metric that honours the row weights of ``Matches``: the bootstrap uses them."""
     metric.reweightable = True  # type: ignore[attr-defined]
     return metric
 
@@ -47,7 +47,7 @@ def reweightable(metric: F) -> F:
 def confusion_at_k(
     Y_true: Any, top: Any, k: int = 5, *, compat: str | None = None
 ) -> ConfusionCounts:
-    """Confusion counts of every label when each row predicts its first k labels.
+    """Return confusion counts of every label when each row predicts its first k labels.
 
     >>> counts = confusion_at_k([[0, 2], [1]], np.array([[0.9, 0.8, 0.1], [0.9, 0.1, 0.2]]), k=1)
     >>> counts.true_positives, counts.predicted, counts.positives
@@ -65,7 +65,7 @@ def _macro(
     labels: str,
     compat: str | None,
 ) -> float:
-    """Mean over labels of ``measure(counts, epsilon)``."""
+    """Return the mean over labels of ``measure(counts, epsilon)``."""
     m, k, how = matched(Y_true, top, k, compat)
     if labels not in ("all", "present"):
         raise ValueError(f"labels must be 'all' or 'present', got {labels!r}")
@@ -90,7 +90,7 @@ def _largest_id(counts: ConfusionCounts) -> int:
 def macro_precision_at_k(
     Y_true: Any, top: Any, k: int = 5, *, labels: str = "all", compat: str | None = None
 ) -> float:
-    """Mean over labels of tp / (tp + fp); 0 for a label that is never predicted.
+    """Return the mean over labels of tp / (tp + fp); 0 for a label that is never predicted.
 
     >>> macro_precision_at_k([[0], [1]], np.array([[0.9, 0.8], [0.9, 0.1]]), k=1)
     0.25
@@ -102,7 +102,7 @@ def macro_precision_at_k(
 def macro_recall_at_k(
     Y_true: Any, top: Any, k: int = 5, *, labels: str = "all", compat: str | None = None
 ) -> float:
-    """Mean over labels of tp / (tp + fn); 0 for a label that no row has.
+    """Return the mean over labels of tp / (tp + fn); 0 for a label that no row has.
 
     >>> macro_recall_at_k([[0], [1]], np.array([[0.9, 0.8], [0.9, 0.1]]), k=1)
     0.5
@@ -114,7 +114,8 @@ def macro_recall_at_k(
 def macro_f1_at_k(
     Y_true: Any, top: Any, k: int = 5, *, labels: str = "all", compat: str | None = None
 ) -> float:
-    """Mean over labels of 2 tp / (2 tp + fp + fn); 0 for a label that no row has or predicts.
+    """Return the mean over labels of 2 tp / (2 tp + fp + fn); 0 for a label that no row has or
+    predicts.
 
     >>> round(macro_f1_at_k([[0], [1]], np.array([[0.9, 0.8], [0.9, 0.1]]), k=1), 4)
     0.3333
@@ -126,7 +127,7 @@ def macro_f1_at_k(
 def macro_balanced_accuracy_at_k(
     Y_true: Any, top: Any, k: int = 5, *, labels: str = "all", compat: str | None = None
 ) -> float:
-    """Mean over labels of (recall + specificity) / 2.
+    """Return the mean over labels of (recall + specificity) / 2.
 
     Recall is tp / (tp + fn), specificity tn / (tn + fp). Close to 1/2 for every label that is never
     predicted, so with many labels it moves little.
@@ -141,7 +142,7 @@ def macro_balanced_accuracy_at_k(
 def macro_g_mean_at_k(
     Y_true: Any, top: Any, k: int = 5, *, labels: str = "all", compat: str | None = None
 ) -> float:
-    """Mean over labels of sqrt(recall * specificity).
+    """Return the mean over labels of sqrt(recall * specificity).
 
     For sqrt(precision * recall), which some papers call G-mean too, see
     ``macro_fowlkes_mallows_at_k``.
@@ -156,7 +157,7 @@ def macro_g_mean_at_k(
 def macro_fowlkes_mallows_at_k(
     Y_true: Any, top: Any, k: int = 5, *, labels: str = "all", compat: str | None = None
 ) -> float:
-    """Mean over labels of sqrt(precision * recall).
+    """Return the mean over labels of sqrt(precision * recall).
 
     Some papers call it G-mean; the usual one is ``macro_g_mean_at_k``.
 
@@ -170,7 +171,8 @@ def macro_fowlkes_mallows_at_k(
 def coverage_at_k(
     Y_true: Any, top: Any, k: int = 5, *, labels: str = "all", compat: str | None = None
 ) -> float:
-    """Fraction of labels that are predicted rightly at least once among all top-k predictions.
+    """Return the fraction of labels that are predicted rightly at least once among all top-k
+    predictions.
 
     Out of all L labels, or with ``labels="present"`` out of those that occur in ``Y_true`` (then 1
     is within reach).

@@ -72,19 +72,21 @@ class Matches:
     # Sums along rows.
 
     def hits(self, k: int) -> np.ndarray:
-        """Sum of the first k gains of each row, (n,)."""
+        """Return the sum of the first k gains of each row, (n,)."""
         return self._plain.hits(k)
 
     def dcg(self, k: int) -> np.ndarray:
-        """Sum of the first k gains of each row, the l-th divided by log2(l + 1), (n,)."""
+        """Return the sum of the first k gains of each row, the l-th divided by log2(l + 1),
+        (n,).
+        """
         return self._plain.dcg(k)
 
     def ideal_dcg(self, k: int) -> np.ndarray:
-        """The largest DCG@k a ranking of the row could have, (n,)."""
+        """Return the largest DCG@k a ranking of the row could have, (n,)."""
         return self._plain.ideal_dcg(k)
 
     def under(self, inverse: np.ndarray) -> RowSums:
-        """Sums of gains times the inverse propensity of their label.
+        """Return sums of gains times the inverse propensity of their label.
 
         The last propensities are remembered and known by value: arrays can change in place.
         """
@@ -96,20 +98,22 @@ class Matches:
         return self._scored
 
     def predicted(self, k: int) -> np.ndarray:
-        """How many labels each row predicts in its first k slots (k, unless it is padded), (n,)."""
+        """Return how many labels each row predicts in its first k slots (k, unless it is padded),
+        (n,).
+        """
         return self._keep(
             ("predicted", k),
             lambda: np.count_nonzero(self.top.indices[:, :k] >= 0, axis=1).astype(np.float64),
         )
 
     def positives(self) -> np.ndarray:
-        """Sum of the truth values of each row, (n,)."""
+        """Return the sum of the truth values of each row, (n,)."""
         return self._keep(("positives",), lambda: _row_sums(self.truth))
 
     # Sums along labels.
 
     def label_counts(self, k: int) -> ConfusionCounts:
-        """Confusion counts of every label at k."""
+        """Return confusion counts of every label at k."""
         return self._keep(("label_counts", k), lambda: self._count_labels(min(k, self.top.k)))
 
     def _count_labels(self, k: int) -> ConfusionCounts:
@@ -125,7 +129,9 @@ class Matches:
         )
 
     def total_counts(self, k: int) -> ConfusionCounts:
-        """The counts of all labels added up, as of one label with n L rows: for micro means."""
+        """Return the counts of all labels added up, as of one label with n L rows: for micro
+        means.
+        """
         return ConfusionCounts(
             self._total(self.hits(k)),
             self._total(self.predicted(k)),
@@ -134,7 +140,7 @@ class Matches:
         )
 
     def total_weight(self) -> float:
-        """The number of rows, or the sum of their weights."""
+        """Return the number of rows, or the sum of their weights."""
         return float(self.n_rows if self.weights is None else self.weights.sum())
 
     def _total(self, per_row: np.ndarray) -> Any:
@@ -143,7 +149,7 @@ class Matches:
     # Variants.
 
     def binary(self) -> Matches:
-        """The same with every truth value counted as 1."""
+        """Return the same with every truth value counted as 1."""
         return self._keep(("binary",), self._binarised)
 
     def _binarised(self) -> Matches:
@@ -155,7 +161,7 @@ class Matches:
         return Matches(truth, self.top, gains, weights=self.weights, n_jobs=self.n_jobs)
 
     def reweighted(self, weights: np.ndarray) -> Matches:
-        """The same rows, row i counting ``weights[i]`` times."""
+        """Return the same rows, row i counting ``weights[i]`` times."""
         weights = np.ascontiguousarray(weights, dtype=np.float64)
         out = Matches(
             self.truth,

@@ -60,7 +60,9 @@ def match(Y_true: Any, top: Any, k: int | None = None, *, n_jobs: int | None = N
 
 
 def as_ranking(top: Any, k: int | None, n_jobs: int | None = None) -> TopK:
-    """A ``TopK`` and ranked ids as they are; scores ranked k deep, or in full if k is None."""
+    """Return a ``TopK`` and ranked ids as they are; scores ranked k deep, or in full if k is
+    None.
+    """
     if isinstance(top, TopK):
         return top
     form, top = answers_of(top)
@@ -108,7 +110,7 @@ def _check_depth(top: TopK, n_labels: int, k: int | None) -> None:
     if k is None or k <= top.k or top.k >= n_labels or (top.indices[:, -1:] < 0).all():
         return  # deep enough, or the ranking ends before its slots do: what is beyond is empty
     raise ValueError(
-        f"k is {k}, but the ranking holds {top.k} labels a row (of {n_labels}): "
+        f"k is {k}, but the ranking holds {top.k} labels per row (of {n_labels}): "
         f"predict with k={k} or more"
     )
 
@@ -116,7 +118,8 @@ def _check_depth(top: TopK, n_labels: int, k: int | None) -> None:
 def matched(
     Y_true: Any, top: Any, k: int, compat: str | None, *, whole_ties: bool = False
 ) -> tuple[Matches, int, Convention]:
-    """What every metric starts with: matches at least k deep, under the convention asked for.
+    """Return what every metric starts with: matches at least k deep, under the convention asked
+    for.
 
     ``whole_ties``: the metric averages over ties if the convention does, so the ranking is kept
     beyond k.

@@ -28,7 +28,7 @@ __all__ = [
 
 @row_wise
 def micro_precision_at_k(Y_true: Any, top: Any, k: int = 5, *, compat: str | None = None) -> Rows:
-    """Hits of all rows over predictions of all rows.
+    """Return hits of all rows over predictions of all rows.
 
     Equals P@k unless rows have fewer than k answers.
 
@@ -41,7 +41,7 @@ def micro_precision_at_k(Y_true: Any, top: Any, k: int = 5, *, compat: str | Non
 
 @row_wise
 def micro_recall_at_k(Y_true: Any, top: Any, k: int = 5, *, compat: str | None = None) -> Rows:
-    """Hits of all rows over labels of all rows.
+    """Return hits of all rows over labels of all rows.
 
     Rows with many labels weigh more than in ``recall_at_k``.
 

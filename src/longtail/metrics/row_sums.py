@@ -33,23 +33,23 @@ class RowSums:
         self._sums: dict[tuple[str, int], np.ndarray] = {}
 
     def hits(self, k: int) -> np.ndarray:
-        """Sum of the first k gains."""
+        """Return the sum of the first k gains."""
         return self._sum("hits", k, lambda: _dot(self.gains, np.ones(k)))
 
     def dcg(self, k: int) -> np.ndarray:
-        """Sum of the first k gains, the l-th divided by log2(l + 1)."""
+        """Return the sum of the first k gains, the l-th divided by log2(l + 1)."""
         return self._sum("dcg", k, lambda: _dot(self.gains, discounts(k)))
 
     def ideal_hits(self, k: int) -> np.ndarray:
-        """The largest ``hits`` a ranking of the row could have."""
+        """Return the largest ``hits`` a ranking of the row could have."""
         return self._sum("ideal_hits", k, lambda: _dot(self.ideal(k), np.ones(k)))
 
     def ideal_dcg(self, k: int) -> np.ndarray:
-        """The largest ``dcg`` a ranking of the row could have."""
+        """Return the largest ``dcg`` a ranking of the row could have."""
         return self._sum("ideal_dcg", k, lambda: _dot(self.ideal(k), discounts(k)))
 
     def ideal(self, k: int) -> np.ndarray:
-        """Gains of the best ranking, at least k of them where the row has so many labels."""
+        """Return gains of the best ranking, at least k of them where the row has so many labels."""
         if self._ideal.shape[1] < k:
             # A little deeper than asked, since reports ask for small k first.
             depth = max(k, min(self.gains.shape[1], _IDEAL_DEPTH))

@@ -38,7 +38,9 @@ class Rows:
     weights: np.ndarray | None = None
 
     def value(self) -> float:
-        """The ratio of the sums; 0 if the denominators add up to 0, as for no rows at all."""
+        """Return the ratio of the sums; 0 if the denominators add up to 0, as for no rows at
+        all.
+        """
         top = _weighted_sum(self.numerator, self.weights)
         if self.denominator is not None:
             bottom = _weighted_sum(self.denominator, self.weights)
@@ -62,7 +64,7 @@ class RowMetric(Protocol, Generic[P]):
 
 
 def row_wise(terms: Callable[P, Rows]) -> RowMetric[P]:
-    """Turns a function that returns per-row terms into a metric that returns their value."""
+    """Turn a function that returns per-row terms into a metric that returns their value."""
 
     @functools.wraps(terms)
     def metric(*args: P.args, **kwargs: P.kwargs) -> float:

@@ -62,7 +62,7 @@ def data_bytes(dtype: str, shape: tuple[int, ...]) -> int:
 
 
 def place(previous: Record | None) -> int:
-    """The offset of the array that follows ``previous``."""
+    """Return the offset of the array that follows ``previous``."""
     end = ALIGN if previous is None else previous.offset + previous.bytes
     return end + -end % ALIGN
 
@@ -87,7 +87,7 @@ def plain_array(array: object, where: str) -> np.ndarray:
 
 
 def write_arrays(descriptor: int, slots: Sequence[Slot]) -> None:
-    """Writes the arrays of all slots to an open file, and their checksums into the records."""
+    """Write the arrays of all slots to an open file, and their checksums into the records."""
     write_all(descriptor, memoryview(bytes(ALIGN)))  # the digits come last
     end = ALIGN
     for slot in slots:
@@ -106,7 +106,7 @@ def write_arrays(descriptor: int, slots: Sequence[Slot]) -> None:
 
 
 def read_arrays(directory: int, slots: Sequence[Slot], *, mapped: bool, verify: bool) -> None:
-    """Fills the slots from the file in ``directory``: read-only and mapped, or writable and in
+    """Fill the slots from the file in ``directory``: read-only and mapped, or writable and in
     memory.
     """
     descriptor, size = open_regular(ARRAYS, directory)
@@ -151,8 +151,8 @@ def write_all(descriptor: int, data: memoryview) -> None:
 
 
 def open_regular(name: str, directory: int) -> tuple[int, int]:
-    """Descriptor and size of the regular file ``name``; a link, a pipe or a missing file is
-    refused.
+    """Return the descriptor and size of the regular file ``name``; a link, a pipe or a missing file
+    is refused.
 
     Not following links keeps every read inside the model's own directory.
     """

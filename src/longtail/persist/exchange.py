@@ -21,7 +21,7 @@ _UNSUPPORTED = {errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP}
 
 
 def exchange(first: str, second: str) -> bool:
-    """Swaps what the two paths name, atomically. False if this system or file system cannot."""
+    """Swap what the two paths name, atomically. False if this system or file system cannot."""
     libc = ctypes.CDLL(None, use_errno=True)
     a, b = os.fsencode(first), os.fsencode(second)
     try:

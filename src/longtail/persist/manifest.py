@@ -33,8 +33,8 @@ _DEEPEST = 16  # parts within parts
 
 
 def outline(state: State, library: str) -> tuple[dict[str, Any], list[Slot]]:
-    """The manifest of a state as a document whose array records still lack their checksums, and the
-    arrays to write.
+    """Return the manifest of a state as a document whose array records still lack their checksums,
+    and the arrays to write.
 
     Refuses what cannot be saved (``TypeError`` or ``ValueError`` that names it), before anything
     touches the disk.
@@ -77,7 +77,9 @@ def _node(state: State, prefix: str, slots: list[Slot], depth: int) -> dict[str,
 
 
 def encode(document: dict[str, Any]) -> bytes:
-    """The bytes of an outline whose records are complete: one line a member, one line an array."""
+    """Return the bytes of an outline whose records are complete: one line per member, one per
+    array.
+    """
     members = [f"{json.dumps(key)}: {_dumps(value)}" for key, value in document.items()]
     body = ("{\n " + ",\n ".join(members)).encode("ascii")
     return body + f',\n "checksum": "{hashlib.sha256(body).hexdigest()}"\n}}\n'.encode()
@@ -93,8 +95,8 @@ def _dumps(value: Any) -> str:
 
 
 def decode(raw: bytes) -> tuple[State, list[Slot], int]:
-    """The state of a manifest, the slots that its arrays are still to be read into, and its format
-    version; or ``ModelFormatError``.
+    """Return the state of a manifest, the slots that its arrays are still to be read into, and its
+    format version; or ``ModelFormatError``.
 
     The version comes first, then structure, then the checksum, so that the message names the most
     telling fault.

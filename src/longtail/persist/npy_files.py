@@ -43,7 +43,7 @@ class FileRecord(Record):
 
 
 def header(dtype: str, shape: tuple[int, ...]) -> bytes:
-    """The bytes in front of the data, padded so that the data starts at a multiple of 64."""
+    """Return the bytes in front of the data, padded so that the data starts at a multiple of 64."""
     text = f"{{'descr': '{dtype}', 'fortran_order': False, 'shape': {tuple(shape)!r}, }}"
     length = len(text) + 1 + (-(10 + len(text) + 1)) % ALIGN
     return (
@@ -55,12 +55,12 @@ def header(dtype: str, shape: tuple[int, ...]) -> bytes:
 
 
 def file_bytes(dtype: str, shape: tuple[int, ...]) -> int:
-    """Size of the whole file."""
+    """Return the size of the whole file."""
     return len(header(dtype, shape)) + data_bytes(dtype, shape)
 
 
 def parse_file_record(entry: Any, where: str) -> FileRecord:
-    """A record of format version 1."""
+    """Return a record of format version 1."""
     check_keys(entry, ("file", "dtype", "shape", "bytes", "sha256"), where)
     file = entry["file"]
     if not isinstance(file, str) or not _FILE.fullmatch(file):
@@ -74,7 +74,7 @@ def parse_file_record(entry: Any, where: str) -> FileRecord:
 
 
 def read_npy(directory: int, slot: Slot, *, mapped: bool, verify: bool) -> None:
-    """Fills the slot from its file in ``directory``: read-only and mapped, or writable and in
+    """Fill the slot from its file in ``directory``: read-only and mapped, or writable and in
     memory.
     """
     record = slot.record

@@ -28,7 +28,7 @@ def parse_record(entry: Any, where: str) -> Record:
 
 
 def kind(entry: dict[str, Any], where: str) -> tuple[str, tuple[int, ...]]:
-    """The dtype and the shape that a record claims; its checksum is looked at as well."""
+    """Return the dtype and the shape that a record claims; its checksum is looked at as well."""
     dtype, shape = entry["dtype"], entry["shape"]
     if not isinstance(dtype, str) or dtype not in DTYPES:
         raise ModelFormatError(f"{where}: dtype {short(dtype)} is not one of {', '.join(DTYPES)}")

@@ -49,13 +49,13 @@ _ABANDONED = (
 
 
 def sibling(target: str, suffix: str) -> str:
-    """A fresh name beside ``target``."""
+    """Return a fresh name beside ``target``."""
     name = f".{_stem(target)}.{_host()}-{secrets.token_hex(6)}{suffix}"
     return os.path.join(os.path.dirname(target), name)
 
 
 def siblings(target: str, suffix: str) -> list[str]:
-    """All such names that exist and are ours."""
+    """Return all such names that exist and are ours."""
     parent, start = os.path.dirname(target), f".{_stem(target)}."
     try:
         names = sorted(os.listdir(parent))
@@ -72,7 +72,9 @@ def siblings(target: str, suffix: str) -> list[str]:
 
 
 def _ours(path: str) -> bool:
-    """Whether a sibling is a directory with the files of one of our models, perhaps unfinished."""
+    """Return whether a sibling is a directory with the files of one of our models, perhaps
+    unfinished.
+    """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
@@ -89,7 +91,7 @@ def _ours(path: str) -> bool:
 
 
 def sweep(target: str) -> None:
-    """Undoes what crashes left: moves an ``.old`` model back if there is none, removes siblings
+    """Undo what crashes left: moves an ``.old`` model back if there is none, removes siblings
     without an owner.
     """
     for path in siblings(target, ".old") + siblings(target, ".new"):
@@ -111,8 +113,8 @@ def sweep(target: str) -> None:
 
 
 def open_manifest(directory: str, *, create: bool = False) -> int:
-    """Descriptor of the manifest, for locking; writable where possible, because locks over NFS ask
-    for it.
+    """Return the descriptor of the manifest, for locking; writable where possible, because locks
+    over NFS ask for it.
     """
     path = os.path.join(directory, MANIFEST)
     flags = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -123,8 +125,8 @@ def open_manifest(directory: str, *, create: bool = False) -> int:
 
 
 def lock(descriptor: int) -> bool | None:
-    """True if the lock is ours now, False if somebody else holds it, None if this file system has
-    no locks.
+    """Return True if the lock is ours now, False if somebody else holds it, None if this file
+    system has no locks.
     """
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -136,7 +138,7 @@ def lock(descriptor: int) -> bool | None:
 
 
 def empty(directory: str) -> None:
-    """Removes the files a model consists of, the manifest last: it carries the lock."""
+    """Remove the files a model consists of, the manifest last: it carries the lock."""
     with contextlib.suppress(OSError):
         for name in sorted(os.listdir(directory), key=lambda name: name == MANIFEST):
             if _belongs(name):
@@ -144,7 +146,7 @@ def empty(directory: str) -> None:
 
 
 def remove(directory: str) -> None:
-    """Removes a model, damaged or not; raises ``OSError`` where there is more than its files."""
+    """Remove a model, damaged or not; raise ``OSError`` where there is more than its files."""
     empty(directory)
     os.rmdir(directory)
 
@@ -170,7 +172,7 @@ def foreign(directory: str) -> str | None:
 
 
 def _stranger(directory: int, names: list[str]) -> str | None:
-    """The first name that is no file of a model."""
+    """Return the first name that is no file of a model."""
     for name in names:
         mode = os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode
         if not _belongs(name) or not stat.S_ISREG(mode):
@@ -179,7 +181,7 @@ def _stranger(directory: int, names: list[str]) -> str | None:
 
 
 def _begins_as_ours(directory: int) -> bool:
-    """Whether the manifest begins as ours do; one that was never written is empty."""
+    """Return whether the manifest begins as ours do; one that was never written is empty."""
     manifest = os.open(MANIFEST, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
     try:
         return _START.startswith(os.read(manifest, len(_START)))
@@ -203,8 +205,8 @@ def _belongs(name: str) -> bool:
 
 
 def current(manifest: int, directory: str) -> bool:
-    """Whether the open manifest is still the one in the directory, and not one that was removed
-    meanwhile.
+    """Return whether the open manifest is still the one in the directory, and not one that was
+    removed meanwhile.
     """
     return os.path.samestat(os.fstat(manifest), os.lstat(os.path.join(directory, MANIFEST)))
 

@@ -36,7 +36,7 @@ class State:
     parts: dict[str, State] = field(default_factory=dict)
 
     def array(self, name: str, dtype: Any, shape: tuple[int | None, ...]) -> np.ndarray:
-        """The array ``name``, refused unless it has this dtype and shape (None: any length).
+        """Return the array ``name``, refused unless it has this dtype and shape (None: any length).
 
         >>> State("demo", arrays={"bias": np.zeros(3, np.float32)}).array("bias", np.float32, (3,))
         array([0., 0., 0.], dtype=float32)
@@ -56,14 +56,16 @@ class State:
         return found
 
     def put_csr(self, name: str, matrix: CsrArrays) -> None:
-        """Stores a compressed sparse matrix as three arrays; ``csr`` reads it back."""
+        """Store a compressed sparse matrix as three arrays; ``csr`` reads it back."""
         indptr, indices, values, _ = matrix
         self.arrays[f"{name}_indptr"] = indptr
         self.arrays[f"{name}_indices"] = indices
         self.arrays[f"{name}_values"] = values
 
     def csr(self, name: str, n_rows: int, n_cols: int) -> CsrArrays:
-        """The matrix stored by ``put_csr``: its offsets ascend, its columns lie in [0, n_cols)."""
+        """Return the matrix stored by ``put_csr``: its offsets ascend, its columns lie in [0,
+        n_cols).
+        """
         indptr = self.array(f"{name}_indptr", np.int64, (n_rows + 1,))
         indices = self.array(f"{name}_indices", np.int32, (None,))
         values = self.array(f"{name}_values", np.float32, (len(indices),))
@@ -79,7 +81,7 @@ class State:
         return indptr, indices, values, n_cols
 
     def count(self, name: str, most: int = 2**31 - 1) -> int:
-        """The whole number ``meta[name]``, between 0 and ``most``."""
+        """Return the whole number ``meta[name]``, between 0 and ``most``."""
         value = self.meta.get(name)
         if type(value) is not int or not 0 <= value <= most:
             raise ModelFormatError(

@@ -21,7 +21,7 @@ _PATIENCE = 5.0  # seconds to wait for a save that is replacing what we read
 
 
 def save(path: str | os.PathLike[str], state: State, *, overwrite: bool = False) -> None:
-    """Writes a state to the directory ``path``: all of it, or nothing.
+    """Write a state to the directory ``path``: all of it, or nothing.
 
     Missing parent folders are created. A target that is not empty is refused with
     ``FileExistsError`` unless ``overwrite=True``, and even then only a directory that holds a model
@@ -51,7 +51,7 @@ def save(path: str | os.PathLike[str], state: State, *, overwrite: bool = False)
 
 
 def load(path: str | os.PathLike[str], *, mmap: bool = True, verify: bool = False) -> State:
-    """Reads the state saved in the directory ``path``.
+    """Read the state saved in the directory ``path``.
 
     With ``mmap`` arrays are read-only views of the files, brought in page by page when used, and
     shared between processes; without it they are read into memory and may be changed. Every load
@@ -102,7 +102,7 @@ def _load(directory: int, mapped: bool, verify: bool) -> State:
 
 
 def _replaced(path: str | os.PathLike[str], directory: int) -> bool:
-    """Whether a save put another model in place of the directory that was being read."""
+    """Return whether a save put another model in place of the directory that was being read."""
     try:
         return not os.path.samestat(os.stat(path), os.fstat(directory))
     except FileNotFoundError:

@@ -63,8 +63,8 @@ def to_json(value: Any, where: str, depth: int = 0) -> Any:
 
 
 def parse_json(raw: bytes) -> Any:
-    """The value of a UTF-8 JSON text. Refuses repeated keys, NaN literals, numbers out of range and
-    deep nesting.
+    """Return the value of a UTF-8 JSON text. Refuses repeated keys, NaN literals, numbers out of
+    range and deep nesting.
     """
     try:
         return json.loads(

@@ -45,7 +45,9 @@ class Propensity(Estimator):
         return len(self.propensity_)
 
     def describe(self) -> dict[str, Any]:
-        """What a reader needs to reproduce the vector: model, constants, range; JSON values."""
+        """Return what a reader needs to reproduce the vector: model, constants, range; JSON
+        values.
+        """
         self._check_fitted()
         p = self.propensity_
         return {
@@ -66,7 +68,7 @@ class Propensity(Estimator):
         return {}
 
     def _store(self, propensity: Any) -> None:
-        """Checks and keeps the vector. Nothing is clipped here: a model that clips says so where it
+        """Check and keep the vector. Nothing is clipped here: a model that clips says so where it
         does.
         """
         p = np.ascontiguousarray(propensity, dtype=np.float64)

@@ -69,7 +69,7 @@ class FixedPropensity(Propensity):
 
     @classmethod
     def read_inverse(cls, path: str | os.PathLike[str]) -> FixedPropensity:
-        """Reads the field's ``inv_prop.txt``: one inverse propensity a line, in label order, blank
+        """Read the field's ``inv_prop.txt``: one inverse propensity per line, in label order, blank
         lines ignored.
         """
         values: list[float] = []
@@ -91,5 +91,5 @@ class FixedPropensity(Propensity):
                     )
                 values.append(value)
         if not values:
-            raise DataFormatError("expected one inverse propensity a line, got none", path=path)
+            raise DataFormatError("expected one inverse propensity per line, got none", path=path)
         return cls.from_inverse(values, source=os.path.basename(os.fspath(path)))

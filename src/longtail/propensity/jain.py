@@ -54,7 +54,8 @@ class JainPropensity(Propensity):
 
     @classmethod
     def for_dataset(cls, name: str) -> JainPropensity:
-        """The model, not yet fitted, with the constants that the field uses for a public benchmark.
+        """Return the model, not yet fitted, with the constants that the field uses for a public
+        benchmark.
 
         Names as in ``longtail.data.registry``; an unknown one is a ``KeyError``, since a misspelt
         name must not silently get the default constants.
@@ -68,12 +69,12 @@ class JainPropensity(Propensity):
         return cls(a=entry.a, b=entry.b)
 
     def fit(self, Y: Any) -> JainPropensity:
-        """Counts the labels of the training matrix ``Y`` (n, L) and applies the formula."""
+        """Count the labels of the training matrix ``Y`` (n, L) and apply the formula."""
         n_rows, counts = label_counts(Y)
         return self.fit_counts(counts, n_rows)
 
     def fit_counts(self, counts: Any, n_rows: int) -> JainPropensity:
-        """The same from ``counts`` n_j (L,) and the number ``n_rows`` of training rows."""
+        """Return the same from ``counts`` n_j (L,) and the number ``n_rows`` of training rows."""
         _check_constant("a", self.a, minimum=0.0, open_end=False)
         _check_constant("b", self.b, minimum=0.0, open_end=True)
         if n_rows < 1:

@@ -99,7 +99,7 @@ class RichardsPropensity(Propensity):
         return self
 
     def curve(self, counts: Any) -> np.ndarray:
-        """The fitted propensity at label frequencies ``counts`` (any shape)."""
+        """Return the fitted propensity at label frequencies ``counts`` (any shape)."""
         self._check_fitted()
         return _richards(self._t(np.asarray(counts, dtype=np.float64)), *self.coef_)
 
@@ -116,7 +116,9 @@ class RichardsPropensity(Propensity):
 def _richards(
     t: np.ndarray, low: float, high: float, log_q: float, steepness: float, nu: float
 ) -> np.ndarray:
-    """The curve, through logarithms: Q e^(-B t) may overflow where the curve itself does not."""
+    """Return the curve, through logarithms: Q e^(-B t) may overflow where the curve itself does
+    not.
+    """
     rise = np.exp(-np.logaddexp(0.0, log_q - steepness * t) / nu)
     return low + (high - low) * rise
 
@@ -127,7 +129,9 @@ def _unpack(v: np.ndarray) -> tuple[float, float, float, float, float]:
 
 
 def _fit_curve(t: np.ndarray, means: np.ndarray, size: np.ndarray) -> np.ndarray:
-    """Weighted least squares, best of several starts: [A, K, log Q, B, nu] in units of ``t``."""
+    """Return the weighted least-squares fit, best of several starts: [A, K, log Q, B, nu] in units
+    of ``t``.
+    """
     from scipy.optimize import least_squares  # a quarter of a second to import
 
     unit = float(t.max()) or 1.0

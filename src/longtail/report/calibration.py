@@ -47,7 +47,7 @@ class Calibration:
 def measure_calibration(
     matches: Matches, k: int, bins: LabelBins, *, n_bins: int = 15
 ) -> Calibration:
-    """Compares the scores of ``matches``, which must be probabilities, with the truth."""
+    """Compare the scores of ``matches``, which must be probabilities, with the truth."""
     whole = reliability(None, matches, k, n_bins=n_bins)
     used = [b for b in range(len(bins)) if bins.n_labels[b]]
     groups = []

@@ -53,7 +53,7 @@ class Entry:
         return not hasattr(self._base(), "rows")
 
     def call(self, k: int, p: Any) -> partial[float]:
-        """The function with ``k`` (and propensities) filled in, for the bootstrap."""
+        """Return the function with ``k`` (and propensities) filled in, for the bootstrap."""
         base, options = self._base(), dict(getattr(self.function, "keywords", {}))
         if self.needs_propensity:
             options["p"] = p

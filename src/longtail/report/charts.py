@@ -29,7 +29,7 @@ class Series:
 
 
 def line_chart(title: str, ticks: Sequence[str], series: Sequence[Series]) -> str:
-    """One line a series over the positions ``ticks``, with its interval as a whisker."""
+    """Return one line a series over the positions ``ticks``, with its interval as a whisker."""
     bottom = 24
     axis = _Axis([v for s in series for v in (*s.values, *_known(s.high))], bottom)
     step = (WIDTH - LEFT - RIGHT) / max(len(ticks), 1)
@@ -62,7 +62,9 @@ def bar_chart(
     notes: Sequence[str],
     series: Sequence[Series],
 ) -> str:
-    """One group of bars for each of ``groups``, one bar a series, shaded from light to dark."""
+    """Return one group of bars for each of ``groups``, one bar a series, shaded from light to
+    dark.
+    """
     bottom = 38
     axis = _Axis([v for s in series for v in s.values], bottom)
     step = (WIDTH - LEFT - RIGHT) / max(len(groups), 1)
@@ -112,7 +114,9 @@ class _Axis:
 
 
 def _round_step(rough: float) -> float:
-    """The smallest of 1, 2, 5, 10, ... per cent (or parts of one) that is at least ``rough``."""
+    """Return the smallest of 1, 2, 5, 10, ... per cent (or parts of one) that is at least
+    ``rough``.
+    """
     magnitude = 10.0 ** math.floor(math.log10(rough))
     return next(magnitude * m for m in (1, 2, 5, 10) if magnitude * m >= rough * (1 - 1e-9))
 
@@ -129,7 +133,9 @@ def _text(x: float, y: float, text: str, kind: str = "label") -> str:
 
 
 def _marker(number: int, x: float, y: float, hint: str) -> str:
-    """A shape of its own for each series: colour alone does not tell them apart for every eye."""
+    """Return a shape of its own for each series: colour alone does not tell them apart for every
+    eye.
+    """
     title = f"<title>{escape(hint)}</title>"
     match number % 5:
         case 0:
@@ -160,7 +166,7 @@ def _legend(series: Sequence[Series], swatch: Callable[[int], str]) -> str:
 
 
 def _shade(i: int, n: int) -> str:
-    """Class of the i-th of n shades out of five, always ending at the darkest."""
+    """Return the class of the i-th of n shades out of five, always ending at the darkest."""
     return f"k{5 if n == 1 else 1 + round(4 * i / (n - 1))}"
 
 

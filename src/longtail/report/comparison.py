@@ -52,7 +52,7 @@ class Comparison:
 
 
 def compare(reports: Mapping[str, Report]) -> Comparison:
-    """Sets reports side by side: the metrics they all have, and which model is best at each.
+    """Set reports side by side: the metrics they all have, and which model is best at each.
 
     Refuses reports on different test sets, or with other propensities, whose numbers do not
     compare.

@@ -17,7 +17,7 @@ _LINES = ("P", "R", "nDCG", "PSP", "macro-F1")
 
 
 def section(report: Report) -> str:
-    """Metrics by k, recall and contribution from head to tail, and label coverage."""
+    """Return metrics by k, recall and contribution from head to tail, and label coverage."""
     figures = [_by_k(report)]
     if report.bins:
         figures += [

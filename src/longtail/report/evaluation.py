@@ -47,7 +47,7 @@ def evaluate(
     random_state: Any = 0,
     n_jobs: int | None = None,
 ) -> Report:
-    """Measures answers against the truth and says which of the numbers to trust.
+    """Measure answers against the truth and say which of the numbers to trust.
 
     ``Y_true`` (n, L): true labels, in any form that ``longtail`` accepts. ``top``: a ``TopK`` at
     least ``max(k)`` wide; ranked label ids, best first (lists, or an integer array); or a score
@@ -62,7 +62,7 @@ def evaluate(
       about labels never seen. Without it the bins go by test frequency, and the report says so.
     - ``k``: one or several cut-offs.
     - ``filters``: (m, 2) pairs of row and label that are removed from the answers before they are
-      ranked; give more than ``max(k)`` answers a row then.
+      ranked; give more than ``max(k)`` answers per row then.
     - ``probabilities``: scores of ``top`` are probabilities (``predict_proba_topk``); the report
       then has their calibration error and a reliability plot, over the first ``max(k)`` answers.
     - ``rules``: answers of other decision rules to the same rows, by name (in any form of ``top``):
@@ -181,7 +181,7 @@ def evaluate(
 
 
 def _width(top: Any, train_Y: Any, propensity: Any, label_names: Any) -> int | None:
-    """Number of labels, from the first argument that knows it."""
+    """Return the number of labels, from the first argument that knows it."""
     if isinstance(top, TopK) and top.n_labels is not None:
         return top.n_labels
     form, answers = ("ids", None) if isinstance(top, TopK) else answers_of(top)

@@ -48,7 +48,7 @@ class Facts:
 
     @property
     def labels_per_row(self) -> float:
-        """Mean number of true labels a row."""
+        """Mean number of true labels per row."""
         return self.n_positives / self.n_rows if self.n_rows else 0.0
 
 
@@ -61,7 +61,7 @@ def gather(
     n_filters: int | None,
     filtered_positives: int,
 ) -> Facts:
-    """Counts what a reader must know to judge the numbers."""
+    """Count what a reader must know to judge the numbers."""
     truth = matches.truth
     per_row = np.diff(truth.indptr)
     positives = matches.label_counts(ks[0]).positives
@@ -89,7 +89,7 @@ def gather(
 
 
 def _fingerprint(truth: Any) -> str:
-    """Checksum of the truth: two reports can be compared only if it is the same."""
+    """Return the checksum of the truth: two reports can be compared only if it is the same."""
     code = 0
     for array, dtype in ((truth.indptr, "<i8"), (truth.indices, "<i4"), (truth.data, "<f4")):
         code = zlib.crc32(np.ascontiguousarray(array, dtype=dtype).data, code)

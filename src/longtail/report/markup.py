@@ -12,25 +12,40 @@ from longtail.report.table import printable
 __all__ = ["document", "element", "head", "row", "safe", "table", "written"]
 
 
+_STYLE = "body { margin: 0; } .lt-report { min-height: 100vh; }"  # around an element
+
+
 def safe(text: object) -> str:
     """Escaped, and without what a browser might obey or cannot show."""
     return escape(printable(str(text)))
 
 
-def document(title: str, inside: str) -> str:
-    """The whole page around an ``element``."""
+def document(title: str, inside: str, style: str = _STYLE) -> str:
+    """Return a whole page: one file, with nothing from elsewhere.
+
+    Parameters
+    ----------
+    title : str
+        What the browser shows as its name; any text.
+    inside : str
+        The body as markup: an ``element``, or something that ``style`` is written for.
+    style : str
+        A style sheet.
+    """
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n'
         f"<title>{safe(title)}</title>\n"
-        "<style>body { margin: 0; } .lt-report { min-height: 100vh; }</style>\n"
+        f"<style>{style}</style>\n"
         f"</head>\n<body>\n{inside}\n</body>\n</html>\n"
     )
 
 
 def element(sections: Iterable[str]) -> str:
-    """Sections as one element that brings its style and, if a table can be sorted, the script."""
+    """Return sections as one element that brings its style and, if a table can be sorted, the
+    script.
+    """
     body = "\n".join(part for part in sections if part)
     script = f"<script>{_resource('sort.js')}</script>" if 'class="sortable"' in body else ""
     style = _resource("page.css")
@@ -42,7 +57,7 @@ def _resource(name: str) -> str:
 
 
 def head(names: Sequence[str], extra: Sequence[str] = ()) -> str:
-    """The row of column names; ``extra`` names columns that narrow screens leave out."""
+    """Return the row of column names; ``extra`` names columns that narrow screens leave out."""
     cells = "".join(f'<th scope="col"{_extra(name, extra)}>{safe(name)}</th>' for name in names)
     return f"<tr>{cells}</tr>"
 
@@ -54,7 +69,7 @@ def row(
     extra: Sequence[str] = (),
     kind: str = "",
 ) -> str:
-    """A row with its own name in front; ``cells`` are markup."""
+    """Return a row with its own name in front; ``cells`` are markup."""
     style = f' class="{kind}"' if kind else ""
     inside = "".join(
         f"<td{_extra(column, extra)}>{cell}</td>"
@@ -68,7 +83,7 @@ def _extra(name: str, extra: Sequence[str]) -> str:
 
 
 def table(caption: str, head: str, body: Iterable[str], *, sortable: bool = False) -> str:
-    """A table that scrolls sideways within itself on narrow screens, by keyboard too.
+    """Return a table that scrolls sideways within itself on narrow screens, by keyboard too.
 
     A sortable one scrolls downwards as well, and its column names become buttons.
     """
@@ -80,7 +95,7 @@ def table(caption: str, head: str, body: Iterable[str], *, sortable: bool = Fals
 
 
 def written(html: str, path: str | os.PathLike[str] | None) -> str:
-    """The same page, also written to ``path`` if one is given."""
+    """Return the same page, also written to ``path`` if one is given."""
     if path is not None:
         with open(path, "w", encoding="utf-8", newline="\n") as file:
             file.write(html)

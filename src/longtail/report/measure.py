@@ -38,7 +38,7 @@ class Measurement:
 
 
 def as_ks(k: Any) -> tuple[int, ...]:
-    """One cut-off or several, as ascending whole numbers."""
+    """Return one cut-off or several, as ascending whole numbers."""
     values = [k] if np.ndim(k) == 0 else list(k)
     if not values:
         raise ValueError("k is empty: give at least one cut-off, such as k=5")
@@ -54,7 +54,7 @@ def measure(
     seed: int,
     n_jobs: int | None,
 ) -> tuple[dict[str, Measurement], dict[str, int]]:
-    """Measurements by name, and how many resamples were drawn for each kind of metric."""
+    """Return measurements by name, and how many resamples were drawn for each kind of metric."""
     n_resamples = as_k(n_resamples, "n_resamples") if n_resamples != 0 else 0
     if not 0.0 < confidence < 1.0:
         raise ValueError(f"confidence must lie between 0 and 1, got {confidence}")

@@ -19,12 +19,12 @@ _TILES = ("P", "nDCG", "PSP", "macro-F1", "coverage")
 
 
 def page(report: Report) -> str:
-    """The whole document."""
+    """Return the whole document."""
     return document(report.title, fragment(report))
 
 
 def fragment(report: Report) -> str:
-    """The report as one element that brings its style, for notebooks and other pages."""
+    """Return the report as one element that brings its style, for notebooks and other pages."""
     return element(
         (
             _header(report),
@@ -73,7 +73,9 @@ def _tiles(report: Report) -> str:
 
 
 def _rules(report: Report) -> str:
-    """The sentences about the decision rules: first, since they say what there is to decide."""
+    """Return the sentences about the decision rules: first, since they say what there is to
+    decide.
+    """
     if not report.rules:
         return ""
     items = "".join(f"<li>{safe(rule.sentence)}</li>" for rule in report.rules[1:])

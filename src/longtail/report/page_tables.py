@@ -15,7 +15,7 @@ __all__ = ["bins", "calibration", "every_label", "interval", "labels", "metrics"
 
 
 def interval(m: Measurement, tag: str) -> str:
-    """The ends of a confidence interval as an element, or nothing."""
+    """Return the ends of a confidence interval as an element, or nothing."""
     if m.low is None or m.high is None:
         return ""
     kind = ' class="ci"' if tag == "dd" else ""
@@ -23,7 +23,7 @@ def interval(m: Measurement, tag: str) -> str:
 
 
 def metrics(report: Report) -> str:
-    """Every metric by k, with what it says."""
+    """Return every metric by k, with what it says."""
     heads = ["metric", *(f"@{k}" for k in report.ks)]
     present = [e for e in CATALOGUE if f"{e.symbol}@{report.ks[0]}" in report.metrics]
     body = []
@@ -51,7 +51,7 @@ def metrics(report: Report) -> str:
 
 
 def bins(report: Report) -> str:
-    """Labels by frequency, from head to tail."""
+    """Return labels by frequency, from head to tail."""
     if not report.bins:
         return ""
     source = "training" if report.settings["bins_from"] == "train" else "test"
@@ -87,7 +87,9 @@ def bins(report: Report) -> str:
 
 
 def rules(report: Report) -> str:
-    """Every decision rule: the metrics it is chosen by, and recall and coverage of each bin."""
+    """Return every decision rule: the metrics it is chosen by, and recall and coverage of each
+    bin.
+    """
     if not report.rules:
         return ""
     k = max(report.ks)
@@ -120,7 +122,7 @@ def rules(report: Report) -> str:
 
 
 def every_label(report: Report) -> str:
-    """The table of single labels, which can be sorted."""
+    """Return the table of single labels, which can be sorted."""
     if not report.labels:
         return ""
     trained = report.labels[0].train_count is not None
@@ -148,7 +150,7 @@ def every_label(report: Report) -> str:
 
 
 def calibration(report: Report) -> str:
-    """Probabilities against hit rates, from head to tail."""
+    """Return probabilities against hit rates, from head to tail."""
     found = report.calibration
     if found is None:
         return ""
@@ -175,7 +177,7 @@ def calibration(report: Report) -> str:
 
 
 def labels(report: Report) -> str:
-    """The labels behind most errors."""
+    """Return the labels behind most errors."""
     lists = "".join(
         f"<div><h3>{heading}</h3>{_label_table(heading, found)}</div>"
         for heading, found in (
@@ -207,6 +209,8 @@ def _label_table(caption: str, found: Sequence[Label]) -> str:
 
 
 def _name(label: Label) -> str:
-    """What a label is called: in words, with its name behind, or by its name or number alone."""
+    """Return what a label is called: in words, with its name behind, or by its name or number
+    alone.
+    """
     name = f"label {label.id}" if label.name is None else label.name
     return name if label.text is None else f"{label.text} ({name})"

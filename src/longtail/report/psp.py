@@ -40,9 +40,9 @@ class PSPRow:
 class PSPDiagnostic:
     """Rows by model and k, and per model what it claims of the data.
 
-    ``implied_labels``: relevant labels a row, by model, if its propensities were right (mean of the
-    sum of 1/p over observed labels); ``observed_labels`` a row. ``warnings`` say in words what
-    contradicts itself.
+    ``implied_labels``: relevant labels per row, by model, if its propensities were right (mean of
+    the sum of 1/p over observed labels); ``observed_labels`` per row. ``warnings`` say in words
+    what contradicts itself.
     """
 
     rows: tuple[PSPRow, ...]
@@ -87,7 +87,7 @@ def psp_diagnostic(
     k: int | Sequence[int] = (1, 3, 5),
     Y_complete: Any = None,
 ) -> PSPDiagnostic:
-    """Sets normalised against unnormalised PSP, for one or several propensity models.
+    """Set normalised against unnormalised PSP, for one or several propensity models.
 
     If labels go missing as a model says, unnormalised PSP@k on observed labels is an unbiased
     estimate of P@k on complete ones. A precision cannot exceed 1: an estimate above 1 on many rows

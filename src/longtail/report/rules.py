@@ -40,7 +40,7 @@ def match_rules(
     n_jobs: int | None,
     label_names: Sequence[str] | None = None,
 ) -> dict[str, Matches]:
-    """The answers of every rule, matched with the truth of the report."""
+    """Return the answers of every rule, matched with the truth of the report."""
     out: dict[str, Matches] = {}
     if not isinstance(rules, (Mapping, type(None))):
         raise TypeError(f"rules must map names to answers, got {type(rules).__name__}")
@@ -63,7 +63,9 @@ def match_rules(
 def by_rule(
     found: Mapping[str, Matches], matches: Matches, bins: LabelBins, k: int
 ) -> tuple[RuleResult, ...]:
-    """The report's own answers first, then every other rule; empty where there is no other."""
+    """Return the report's own answers first, then every other rule; empty where there is no
+    other.
+    """
     if not found:
         return ()
     own = _result(THESE, matches, bins, k, None)

@@ -66,7 +66,7 @@ class Label:
 
 
 def by_bin(matches: Matches, bins: LabelBins, ks: tuple[int, ...]) -> tuple[Bin, ...]:
-    """One ``Bin`` for every bin with labels, from head to tail."""
+    """Return one ``Bin`` for every bin with labels, from head to tail."""
     group, n_bins = bins.bin_of_label, len(bins)
     counts = {k: matches.label_counts(k) for k in ks}
     shares = {k: contribution_by_bin(None, matches, bins, k) for k in ks}
@@ -92,7 +92,7 @@ def by_bin(matches: Matches, bins: LabelBins, ks: tuple[int, ...]) -> tuple[Bin,
 
 
 def bin_name(place: int, n: int) -> str:
-    """What the bin at this place of n is called."""
+    """Return what the bin at this place of n is called."""
     if place == 0:
         return "head" if n > 1 else "all"
     return "tail" if place == n - 1 else str(place + 1)
@@ -101,7 +101,7 @@ def bin_name(place: int, n: int) -> str:
 def most_missed(
     matches: Matches, k: int, n: int, names: Sequence[str] | None, train: np.ndarray | None
 ) -> tuple[Label, ...]:
-    """The labels with the most false negatives at k: true, but not among the answers."""
+    """Return the labels with the most false negatives at k: true, but not among the answers."""
     counts = matches.label_counts(k)
     return _largest(counts.false_negatives, counts, n, names, train)
 
@@ -109,7 +109,7 @@ def most_missed(
 def most_overpredicted(
     matches: Matches, k: int, n: int, names: Sequence[str] | None, train: np.ndarray | None
 ) -> tuple[Label, ...]:
-    """The labels with the most false positives at k: answered, but not true."""
+    """Return the labels with the most false positives at k: answered, but not true."""
     counts = matches.label_counts(k)
     return _largest(counts.false_positives, counts, n, names, train)
 
@@ -171,7 +171,7 @@ def _label(
 
 
 def with_texts(labels: tuple[Label, ...], texts: Sequence[str] | None) -> tuple[Label, ...]:
-    """The same labels with what they are called in words; an empty text is none."""
+    """Return the same labels with what they are called in words; an empty text is none."""
     if texts is None:
         return labels
     return tuple(replace(label, text=str(texts[label.id]) or None) for label in labels)

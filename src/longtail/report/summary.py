@@ -110,7 +110,7 @@ class Report:
         }
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
-        """A page without any outside address; also written to ``path`` if one is given."""
+        """Return a page without any outside address; also written to ``path`` if one is given."""
         from longtail.report.markup import written
         from longtail.report.page import page
 

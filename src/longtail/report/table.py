@@ -28,7 +28,7 @@ _JOINERS = "\u200c\u200d"
 
 
 def text(report: Report) -> str:
-    """The whole report, at most about 100 columns wide for three values of k."""
+    """Return the whole report, at most about 100 columns wide for three values of k."""
     parts = [_head(report), _metrics(report), _bins(report), _rules(report), _calibration(report)]
     if report.warnings:
         parts.append(_warnings(report))
@@ -154,12 +154,12 @@ def _warnings(report: Report) -> str:
 
 
 def bullet(text: str) -> str:
-    """A warning, wrapped and marked."""
+    """Return a warning, wrapped and marked."""
     return textwrap.fill(text, _WIDTH, initial_indent="  ! ", subsequent_indent="    ")
 
 
 def align(rows: Sequence[Sequence[str]]) -> str:
-    """Columns padded to equal width: the first to the left, the others to the right.
+    """Return columns padded to equal width: the first to the left, the others to the right.
 
     A row of one cell is a heading and widens no column.
     """
@@ -179,7 +179,8 @@ def _padded(row: Sequence[str], columns: Sequence[int]) -> str:
 
 
 def per_cent(value: float) -> str:
-    """A fraction as a number of per cent: two decimals, or two digits where that would hide it.
+    """Return a fraction as a number of per cent: two decimals, or two digits where that would hide
+    it.
 
     >>> per_cent(0.57104), per_cent(0.0000123), per_cent(0.0)
     ('57.10', '0.0012', '0.00')
@@ -210,7 +211,9 @@ def _compact(n: int) -> str:
 
 
 def propensity_line(constants: dict[str, object]) -> str:
-    """Model and constants on one line, such as ``JainPropensity(a=0.55, b=1.5), n_rows 50``."""
+    """Return the model and constants on one line, such as ``JainPropensity(a=0.55, b=1.5), n_rows
+    50``.
+    """
     known = dict(constants)
     model = known.pop("model", "given vector")
     low, high = known.pop("min", None), known.pop("max", None)
@@ -227,7 +230,7 @@ def _short(value: object) -> str:
 
 
 def printable(text: str) -> str:
-    """Names come from anywhere: what a terminal might obey, or cannot show, becomes U+FFFD.
+    """Return a name with U+FFFD for what a terminal might obey or cannot show.
 
     Any white space becomes a blank; the joiners that some scripts need stay.
     """

@@ -73,8 +73,8 @@ class Tradeoff:
         return sorted(found, key=lambda point: (-point.values[0], point.values[1]))
 
     def choose(self, keep: float = 0.98) -> TradeoffPoint:
-        """The point of the mixture with the largest second metric among those that keep this share
-        of the best first metric.
+        """Return the point of the mixture with the largest second metric among those that keep this
+        share of the best first metric.
         """
         if not 0 <= keep <= 1:
             raise ValueError(f"keep must be a share in [0, 1], got {keep!r}")
@@ -84,13 +84,13 @@ class Tradeoff:
         return max(good, key=lambda point: (point.values[1], point.values[0]))
 
     def rule(self, point: TradeoffPoint) -> BlockCoordinateAscent:
-        """The decision rule of a point of the mixture."""
+        """Return the decision rule of a point of the mixture."""
         if point.weight is None:
             raise ValueError(f"{point.name} is no point of the mixture")
         return BlockCoordinateAscent(precision_weight=point.weight, **self.settings)
 
     def plot(self, path: Any = None, *, ax: Any = None) -> Any:
-        """Draws the curve with matplotlib, and writes it to ``path`` (.png, .svg, …) if given.
+        """Draw the curve with matplotlib, and write it to ``path`` (.png, .svg, …) if given.
 
         Returns the axes. Needs ``pip install longtail[plot]``.
         """
@@ -104,7 +104,7 @@ class Tradeoff:
         }
 
     def table(self, points: Sequence[TradeoffPoint]) -> str:
-        """Some of the points as aligned text, in per cent."""
+        """Return some of the points as aligned text, in per cent."""
         of = "measured" if self.points[0].measured is not None else "expected"
         of += ", over all labels"  # precision has no other reading
         rows = [["", *(f"{name}@{self.k}" for name in self.metrics), ""]]
@@ -131,13 +131,13 @@ def tradeoff(
     random_state: Any = 0,
     n_jobs: int | None = None,
 ) -> Tradeoff:
-    """Sweeps w in (1 - w) * metric + w * precision at k, and returns the points and their front.
+    """Sweep w in (1 - w) * metric + w * precision at k, and return the points and their front.
 
     Parameters
     ----------
     eta: probabilities (n, L): dense, sparse or a ``TopK``.
     metrics: "precision" and the name of a metric of ``BlockCoordinateAscent``.
-    k: labels a row.
+    k: labels per row.
     Y_true: true labels (n, L). With them the front is that of measured values; without, of expected
         ones, which are only as good as the probabilities.
     weights: values of w; by default 19 between 0 and 1, dense at both ends, since the two metrics
@@ -195,7 +195,7 @@ def _other(metrics: tuple[str, str]) -> str:
 
 
 def _checked(others: Mapping[str, TopK] | None, found: Candidates, k: int) -> dict[str, TopK]:
-    """Answers of other rules, all k wide."""
+    """Return answers of other rules, all k wide."""
     out = {}
     for name, top in (others or {}).items():
         if not isinstance(top, TopK) or top.n_labels not in (None, found.n_labels):
@@ -206,10 +206,8 @@ def _checked(others: Mapping[str, TopK] | None, found: Candidates, k: int) -> di
         etas = top.scores[top.indices >= 0]
         if not ((etas >= 0) & (etas <= 1)).all():
             raise ValueError(f"scores of others[{name!r}] must be probabilities, in [0, 1]")
-        missing = ((0, 0), (0, max(0, k - top.k)))
-        ids = np.pad(top.indices, missing, constant_values=-1)
-        scores = np.pad(top.scores, missing, constant_values=-np.inf)
-        out[str(name)] = TopK._trusted(ids, scores, found.n_labels).head(k)
+        top = TopK._trusted(top.indices, top.scores, found.n_labels)
+        out[str(name)] = top.padded(k).head(k)
     return out
 
 
@@ -260,7 +258,7 @@ def _linear(found: Candidates, a: np.ndarray, b: np.ndarray, settings: dict[str,
 
 
 def _expected(found: Candidates, top: TopK, other: str, k: int) -> tuple[float, float]:
-    """Precision and the other metric, under the probabilities."""
+    """Return precision and the other metric, under the probabilities."""
     n, width = found.n_rows, found.n_labels
     named = top.indices >= 0
     ids, etas = top.indices[named], top.scores[named].astype(np.float64)
@@ -276,7 +274,7 @@ def _expected(found: Candidates, top: TopK, other: str, k: int) -> tuple[float, 
 
 
 def _measured(truth: Any, top: TopK, other: str, k: int) -> tuple[float, float]:
-    """Precision and the other metric, on true labels."""
+    """Return precision and the other metric, on true labels."""
     counts = measures.confusion_at_k(truth, top, k)
     t, q, p = (
         np.asarray(x, dtype=np.float64) / truth.shape[0]
@@ -299,12 +297,14 @@ def _mark_front(points: list[TradeoffPoint]) -> list[TradeoffPoint]:
 
 
 def _per_cent(points: Sequence[TradeoffPoint]) -> tuple[list[float], list[float]]:
-    """Both metrics of some points, for an axis each."""
+    """Return both metrics of some points, for an axis each."""
     return tuple([100 * point.values[i] for point in points] for i in (0, 1))  # type: ignore[return-value]
 
 
 def _families(points: Sequence[TradeoffPoint]) -> dict[str, list[TradeoffPoint]]:
-    """Points outside the mixture by name; those that differ in a number alone belong together."""
+    """Return points outside the mixture by name; those that differ in a number alone belong
+    together.
+    """
     found: dict[str, list[TradeoffPoint]] = {}
     for point in points:
         if point.weight is None:

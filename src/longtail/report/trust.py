@@ -53,7 +53,7 @@ class Known:
 
 
 def notes(known: Known) -> tuple[Note, ...]:
-    """All that apply, the gravest first."""
+    """Return all that apply, the gravest first."""
     return tuple(note for check in _CHECKS for note in check(known))
 
 

@@ -8,7 +8,7 @@
     copying    a copy of the model that nobody else writes to
     holder     the model in use, and the watch for a new one that takes over without a pause
     counters   Prometheus numbers, summed over worker processes
-    run        the server process, or several under a supervisor
+    running    the server process, or several under a supervisor
 
 The web framework is imported by ``app``, ``protocol`` and ``server`` only, when they are used.
 """

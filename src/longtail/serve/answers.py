@@ -22,7 +22,9 @@ _CHUNK = 1 << 16  # bytes of JSON that are made at a time: a few milliseconds
 
 
 def explaining(tagger: Tagger, texts: list[Any], answers: list[Answer]) -> Iterator[str | None]:
-    """Explanations of every label of every text as JSON, with Nones between steps of the work."""
+    """Yield explanations of every label of every text as JSON, with Nones between steps of the
+    work.
+    """
     names = tagger.label_names
     for text, answer in zip(texts, answers, strict=True):
         labels = [names[i] for i in answer.ids.tolist() if i >= 0]
@@ -31,7 +33,7 @@ def explaining(tagger: Tagger, texts: list[Any], answers: list[Answer]) -> Itera
 
 
 def explaining_one(tagger: Tagger, text: Any, label: str) -> Iterator[str | None]:
-    """The explanation of one label, in the same way."""
+    """Yield the explanation of one label, in the same way."""
     yield None
     yield from _as_json(tagger.explain_steps(text, [label]))
 
@@ -51,7 +53,7 @@ def _as_json(steps: Iterator[Any]) -> Iterator[str | None]:
 
 
 def rendered(tagger: Tagger, answers: list[Answer], reasons: list[str] | None) -> Iterator[bytes]:
-    """The body of an answer to /predict, in chunks."""
+    """Yield the body of an answer to /predict, in chunks."""
     parts, size = ['{"results":['], 0
     reason = iter(reasons or ())
     for i, answer in enumerate(answers):
@@ -93,7 +95,7 @@ def _kind(tagger: Tagger) -> str:
 
 
 def model_facts(tagger: Tagger, settings: Settings) -> dict[str, Any]:
-    """What the page says about the model."""
+    """Return what the page says about the model."""
     metrics, curve, measured_on = None, None, None
     created = (tagger.provenance_ or {}).get("created")
     if tagger.report_ is not None:

@@ -48,7 +48,7 @@ _REPORT_POLICY = (
 
 
 def _problem(text: str) -> dict[str, Any]:
-    """An error, for the contract."""
+    """Return an error, for the contract."""
     shape = {"schema": {"$ref": f"#/components/schemas/{schemas.Problem.__name__}"}}
     return {"model": schemas.Problem, "content": {TYPE: shape}, "description": text}
 
@@ -69,7 +69,7 @@ _ERRORS: dict[int | str, dict[str, Any]] = {
 
 
 def create_app(settings: Settings) -> Any:
-    """The ASGI application of a server with these settings; loads the model."""
+    """Return the ASGI application of a server with these settings; load the model."""
     counters = Counters(settings.counters)
     holder = Holder(settings, counters)
     if not isinstance(holder.current.tagger, Tagger):

@@ -26,11 +26,12 @@ from typing import Any
 
 import numpy as np
 
+from longtail.answers import AnswerOptions
 from longtail.data.text_rows import TextRows
 from longtail.serve.counters import Counters
 from longtail.tagger import Tagger
 
-__all__ = ["Answer", "Batcher", "Busy", "Options"]
+__all__ = ["Answer", "Batcher", "Busy"]
 
 BATCH = 256
 AT_ONCE = 20_000  # characters of a request that may be answered on the spot
@@ -44,19 +45,9 @@ class Busy(Exception):
     """Too many texts are waiting."""
 
 
-@dataclass(frozen=True)
-class Options:
-    """How one request wants to be answered; equal ones share a call."""
-
-    k: int
-    threshold: float | None = None
-    include: tuple[str, ...] | None = None
-    exclude: tuple[str, ...] | None = None
-    tail: float = 0.0
-
-    def heaviness(self) -> int:
-        """How many usual texts one text under these options stands for."""
-        return -(-self.k // _FEW)
+def heaviness(options: AnswerOptions) -> int:
+    """Return how many usual texts one text under these options stands for."""
+    return -(-options.k // _FEW)
 
 
 @dataclass(frozen=True)
@@ -74,12 +65,12 @@ class Answer:
 class _Piece:
     tagger: Tagger
     texts: list[Any]
-    options: Options
+    options: AnswerOptions
     done: asyncio.Future[list[Answer]]
 
     @property
     def size(self) -> int:
-        return len(self.texts) * self.options.heaviness()
+        return len(self.texts) * heaviness(self.options)
 
 
 @dataclass
@@ -90,7 +81,7 @@ class _Job:
     found: list[Any] = field(default_factory=list)
 
     def advance(self) -> bool:
-        """Works for a slice; whether that was the end."""
+        """Work for a slice; whether that was the end."""
         deadline = time.perf_counter() + SLICE
         for step in self.steps:
             if step is not None:
@@ -114,12 +105,12 @@ class Batcher:
         self._last = 0.0  # when the last work ended
         self._pace = 1.0  # seconds a text in the last call of the model
 
-    def at_once(self, texts: list[Any], options: Options) -> bool:
-        """Whether these texts would be answered on the spot."""
-        quick = self._pace <= QUICK and len(texts) * options.heaviness() <= 4
+    def at_once(self, texts: list[Any], options: AnswerOptions) -> bool:
+        """Return whether these texts would be answered on the spot."""
+        quick = self._pace <= QUICK and len(texts) * heaviness(options) <= 4
         return quick and self._at_rest() and _is_short(texts)
 
-    async def ask(self, tagger: Tagger, texts: list[Any], options: Options) -> list[Answer]:
+    async def ask(self, tagger: Tagger, texts: list[Any], options: AnswerOptions) -> list[Answer]:
         """Answers, in order. Raises ``Busy`` where too many texts are waiting already."""
         self._admit(len(texts))
         if self.at_once(texts, options):
@@ -132,7 +123,7 @@ class Batcher:
                 self._last = time.perf_counter()
                 self._pace = (self._last - began) / len(texts)
         loop = asyncio.get_running_loop()
-        size = max(1, BATCH // options.heaviness())
+        size = max(1, BATCH // heaviness(options))
         pieces = [
             _Piece(tagger, texts[i : i + size], options, loop.create_future())
             for i in range(0, len(texts), size)
@@ -149,7 +140,7 @@ class Batcher:
         return [answer for answers in found for answer in answers]
 
     async def explain(self, steps: Iterator[Any], n_labels: int) -> list[Any]:
-        """What ``steps`` yields, without the Nones; ``n_labels`` count as so many texts."""
+        """Return what ``steps`` yields, without the Nones; ``n_labels`` count as so many texts."""
         self._admit(n_labels)
         job = _Job(steps, n_labels, asyncio.get_running_loop().create_future())
         self._jobs.append(job)
@@ -236,8 +227,10 @@ def _is_short(texts: list[Any]) -> bool:
 
 
 def _answer(batch: list[_Piece]) -> list[list[Answer] | BaseException]:
-    """Pieces of the same model and options in one call; an error stays with its piece."""
-    groups: dict[tuple[int, Options], list[int]] = {}
+    """Return pieces of the same model and equal options in one call; an error stays with its
+    piece.
+    """
+    groups: dict[tuple[int, AnswerOptions], list[int]] = {}
     for i, piece in enumerate(batch):
         groups.setdefault((id(piece.tagger), piece.options), []).append(i)
     out: list[Any] = [None] * len(batch)
@@ -261,15 +254,8 @@ def _answer(batch: list[_Piece]) -> list[list[Answer] | BaseException]:
     return out
 
 
-def _ask(tagger: Tagger, texts: list[Any], options: Options) -> list[Answer]:
+def _ask(tagger: Tagger, texts: list[Any], options: AnswerOptions) -> list[Answer]:
     X = tagger.transform(texts)
-    top = tagger.rank(
-        X,
-        options.k,
-        threshold=options.threshold,
-        include=options.include,
-        exclude=options.exclude,
-        tail=options.tail,
-    )
+    top = tagger.rank(X, options)
     known = [None] * len(top) if isinstance(X, TextRows) else np.diff(X.indptr).tolist()
     return [Answer(*row) for row in zip(top.indices, top.scores, known, strict=True)]

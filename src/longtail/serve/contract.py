@@ -6,6 +6,8 @@ import json
 from html import escape
 from typing import Any
 
+from longtail.report.markup import document
+
 __all__ = ["contract_page"]
 
 _STYLE = """
@@ -29,12 +31,12 @@ pre { margin: .3rem 0; padding: .6rem .8rem; overflow-x: auto; background: var(-
 """  # noqa: E501
 
 
-def contract_page(document: dict[str, Any]) -> str:
+def contract_page(contract: dict[str, Any]) -> str:
     """Return an OpenAPI document as HTML: every endpoint with what it takes and answers."""
-    shapes = document.get("components", {}).get("schemas", {})
+    shapes = contract.get("components", {}).get("schemas", {})
     parts = [
         _endpoint(path, method, one, shapes)
-        for path, methods in document["paths"].items()
+        for path, methods in contract["paths"].items()
         for method, one in methods.items()
     ]
     kinds = [
@@ -42,17 +44,15 @@ def contract_page(document: dict[str, Any]) -> str:
         for name, shape in shapes.items()
         if "properties" in shape and "Validation" not in name
     ]
-    title = escape(f"{document['info']['title']}: the interface")
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        '<meta name="color-scheme" content="light dark">'
-        f"<title>{title}</title><style>{_STYLE}</style></head><body><h1>{title}</h1>"
-        f'<p class="soft">longtail {escape(document["info"]["version"])}. For programs: '
+    title = f"{contract['info']['title']}: the interface"
+    body = (
+        f"<h1>{escape(title)}</h1>"
+        f'<p class="soft">longtail {escape(contract["info"]["version"])}. For programs: '
         '<a href="/openapi.json">openapi.json</a>. Where the server asks for a token, send '
         "<code>Authorization: Bearer …</code>. Errors are problem JSON (RFC 9457).</p>"
-        f"<h2>What to ask</h2>{''.join(parts)}<h2>Shapes</h2>{''.join(kinds)}</body></html>"
+        f"<h2>What to ask</h2>{''.join(parts)}<h2>Shapes</h2>{''.join(kinds)}"
     )
+    return document(title, body, _STYLE)
 
 
 def _endpoint(path: str, method: str, one: dict[str, Any], shapes: dict[str, Any]) -> str:
@@ -98,7 +98,7 @@ def _table(rows: list[tuple[str, str, str]]) -> str:
 
 
 def _type(schema: dict[str, Any]) -> str:
-    """The type of a value, in words, with a link to its shape."""
+    """Return the type of a value, in words, with a link to its shape."""
     if "$ref" in schema:
         name = escape(_named(schema))
         return f'<a href="#{name}">{name}</a>'

@@ -34,7 +34,8 @@ _USERS = "users"  # a file with a byte for every process that has loaded the cop
 
 
 def mark_of(path: str) -> Mark | None:
-    """What tells one state of a folder from the next: names, numbers, times and sizes of its files.
+    """Return what tells one state of a folder from the next: names, numbers, times and sizes of its
+    files.
 
     None where there is no folder.
     """
@@ -49,7 +50,7 @@ def mark_of(path: str) -> Mark | None:
 
 
 def load_copy(path: str, shared: str | None = None, n_users: int = 1) -> Any:
-    """The estimator saved in ``path``, from a copy of its files.
+    """Return the estimator saved in ``path``, from a copy of its files.
 
     ``shared``: a folder for the copies of ``n_users`` processes. Raises what ``longtail.load``
     raises.
@@ -83,7 +84,7 @@ def _load(path: str, copy: str) -> Any:
 
 
 def _copied(path: str, copy: str) -> str:
-    """Copies the files of a model; what is missing or strange is for ``load`` to say."""
+    """Copy the files of a model; what is missing or strange is for ``load`` to say."""
     if not os.path.isdir(path) or foreign(path) is None:
         load(path)  # which says what is wrong
     os.makedirs(copy)
@@ -95,7 +96,7 @@ def _copied(path: str, copy: str) -> str:
 
 
 def _count(home: str, n_users: int) -> None:
-    """Notes that one more process has loaded the copy; the last one removes it."""
+    """Note that one more process has loaded the copy; the last one removes it."""
     with open(os.path.join(home, _USERS), "ab") as file:
         file.write(b".")
         file.flush()

@@ -18,7 +18,7 @@ _ALLOWED = [
 
 
 def cors_headers(scope: Any, origins: tuple[str, ...]) -> list[tuple[bytes, bytes]]:
-    """Headers for the answer to a page of an allowed origin; none for any other request."""
+    """Return headers for the answer to a page of an allowed origin; none for any other request."""
     if not origins:
         return []
     asked = dict(scope["headers"]).get(b"origin")
@@ -29,12 +29,12 @@ def cors_headers(scope: Any, origins: tuple[str, ...]) -> list[tuple[bytes, byte
 
 
 def allows(headers: list[tuple[bytes, bytes]]) -> bool:
-    """Whether these headers let the page of another origin ask."""
+    """Return whether these headers let the page of another origin ask."""
     return any(name == b"access-control-allow-origin" for name, _ in headers)
 
 
 def is_preflight(scope: Any) -> bool:
-    """Whether a browser asks if a script may ask."""
+    """Return whether a browser asks if a script may ask."""
     names = {name for name, _ in scope["headers"]}
     return (
         scope["method"] == "OPTIONS"

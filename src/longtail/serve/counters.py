@@ -49,7 +49,9 @@ _BYTES = 8 * (1 + _MOST_PROCESSES * len(_NAMES))  # the first number counts the 
 
 
 def make_file() -> str | None:
-    """A file for the worker processes of one server; None where the disk has no room for it."""
+    """Return a file for the worker processes of one server; None where the disk has no room for
+    it.
+    """
     descriptor, path = tempfile.mkstemp(prefix="longtail-counters-")
     try:
         # Room is taken now: writing to a mapped page that the disk has no room for kills.
@@ -101,7 +103,7 @@ class Counters:
         return float(self.all[:, _AT[name]].sum())
 
     def render(self, gauges: dict[str, float]) -> str:
-        """The text format of Prometheus."""
+        """Return the text format of Prometheus."""
         lines = ["# HELP longtail_requests_total Answered requests.", _type("requests_total")]
         for path in _PATHS:
             for status in _CLASSES:

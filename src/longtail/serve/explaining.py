@@ -21,7 +21,9 @@ _WORD = re.compile(r"\w\w+")
 
 
 def too_much(texts: list[Any], n_labels: int) -> str | None:
-    """Why explaining so many labels of each of these texts is refused; None where it is not."""
+    """Return why explaining so many labels of each of these texts is refused; None where it is
+    not.
+    """
     if len(texts) > MOST_TEXTS:
         return f"explain is for at most {MOST_TEXTS} texts at a time"
     parts = [list(text.values()) if isinstance(text, dict) else [text] for text in texts]

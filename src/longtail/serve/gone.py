@@ -17,7 +17,7 @@ class Gone(Exception):
 
 
 async def until_gone(work: Coroutine[Any, Any, Found], receive: Receive) -> Found:
-    """What ``work`` returns; cancels it and raises ``Gone`` once the client hangs up.
+    """Return what ``work`` returns; cancels it and raises ``Gone`` once the client hangs up.
 
     The body of the request must have been received.
     """

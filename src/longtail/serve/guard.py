@@ -178,7 +178,7 @@ class Guard:
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
-    """The body once, and then whatever the connection says."""
+    """Return the body once, and then whatever the connection says."""
     sent = False
 
     async def again() -> Message:

@@ -46,7 +46,7 @@ class Loaded:
 
 
 def load_model(settings: Settings) -> Loaded:
-    """Loads a copy of the model; refuses one that is neither a tagger nor a shard of one."""
+    """Load a copy of the model; refuse one that is neither a tagger nor a shard of one."""
     path = settings.model
     mark = mark_of(path)
     tagger = load_copy(path, settings.copies, settings.n_workers)
@@ -83,7 +83,7 @@ def n_labels_of(model: Any) -> int:
 
 
 def settle() -> None:
-    """Tells the garbage collector that what is there now will stay.
+    """Tell the garbage collector that what is there now will stay.
 
     Looking through a model with many names for garbage takes milliseconds, again and again. What
     loading has freed goes back to the system, where the C library knows how (glibc keeps it).
@@ -106,14 +106,14 @@ class Holder:
         self._refused: Mark | None = None
 
     async def watch(self, seconds: float) -> None:
-        """Looks for a new model every so many seconds, until cancelled."""
+        """Look for a new model every so many seconds, until cancelled."""
         while True:
             await asyncio.sleep(seconds)
             with contextlib.suppress(Exception):
                 await self.look()
 
     async def look(self) -> bool:
-        """Takes over a new model if there is one; whether it did."""
+        """Take over a new model if there is one; whether it did."""
         mark = mark_of(self.settings.model)
         if not mark or mark in (self.current.mark, self._refused):
             return False

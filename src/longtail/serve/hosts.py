@@ -17,7 +17,7 @@ _LOOPBACK = ("localhost",)
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach the address."""
+    """Return whether only this machine can reach the address."""
     if host in _LOOPBACK:
         return True
     try:
@@ -27,15 +27,16 @@ def is_loopback(host: str) -> bool:
 
 
 def default_hosts(host: str) -> tuple[str, ...]:
-    """Names of a server that listens on ``host``: loopback's, and this machine's where others can
-    reach it.
+    """Return names of a server that listens on ``host``: loopback's, and this machine's where
+    others can reach it.
     """
     own = () if is_loopback(host) else (socket.gethostname(), socket.getfqdn())
     return tuple(dict.fromkeys(name.lower() for name in (*_LOOPBACK, host, *own)))
 
 
 def allowed(header: str, hosts: tuple[str, ...]) -> bool:
-    """Whether the value of a ``Host`` header names this server; "*" among ``hosts`` allows all.
+    """Return whether the value of a ``Host`` header names this server; "*" among ``hosts`` allows
+    all.
 
     >>> allowed("LOCALHOST:8000", ("localhost",)), allowed("evil.example", ("localhost",))
     (True, False)

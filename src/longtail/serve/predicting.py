@@ -16,10 +16,11 @@ from fastapi.responses import Response
 from fastapi.routing import APIRoute
 from pydantic import BaseModel, ValidationError
 
+from longtail.answers import AnswerOptions
 from longtail.linear.remote_shard import ShardLost
 from longtail.serve import schemas
 from longtail.serve.answers import explaining, explaining_one, rendered
-from longtail.serve.batching import Batcher, Busy, Options
+from longtail.serve.batching import Batcher, Busy
 from longtail.serve.explaining import too_much
 from longtail.serve.gone import Receive, until_gone
 from longtail.serve.holder import Holder
@@ -64,7 +65,7 @@ class Predicting:
         for name in (*(question.include or ()), *(question.exclude or ())):
             if name not in tagger.vocabulary_:  # said without the slow search for a similar one
                 return refusal(422, f"unknown label {name[:100]!r}")
-        options = Options(
+        options = AnswerOptions(
             question.k,
             question.threshold,
             None if question.include is None else tuple(question.include),
@@ -95,7 +96,7 @@ class Predicting:
         return Response(found.encode("ascii"), media_type="application/json")
 
     def router(self) -> APIRouter:
-        """The endpoints, for the framework and its contract."""
+        """Return the endpoints, for the framework and its contract."""
         answers = {"/predict": self.answer, "/explain": self.explain}
 
         class Route(APIRoute):
@@ -131,7 +132,7 @@ async def _read(
     receive: Receive,
     answer: Callable[[Asked, Receive], Awaitable[Any]],
 ) -> Any:
-    """Checks the body and answers; what cannot be answered becomes a refusal."""
+    """Check the body and answer; what cannot be answered becomes a refusal."""
     stated = content_type.partition(";")[0].strip().lower()
     if stated != "application/json" and not stated.endswith("+json"):
         return refusal(415, "send JSON, with content-type: application/json")

@@ -13,7 +13,7 @@ TYPE = "application/problem+json"
 
 
 def problem_bytes(status: int, detail: str, **more: Any) -> bytes:
-    """The body of an error. ASCII only: what a client sent may hold half a character."""
+    """Return the body of an error. ASCII only: what a client sent may hold half a character."""
     title = HTTPStatus(status).phrase
     body = {"type": "about:blank", "title": title, "status": status, "detail": detail, **more}
     return json.dumps(body, ensure_ascii=True, allow_nan=False, default=str).encode("ascii")
@@ -22,6 +22,6 @@ def problem_bytes(status: int, detail: str, **more: Any) -> bytes:
 def problem_headers(
     body: bytes, extra: Mapping[str, str] | None = None
 ) -> list[tuple[bytes, bytes]]:
-    """Headers of such an answer, as ASGI wants them."""
+    """Return headers of such an answer, as ASGI wants them."""
     headers = {"content-type": TYPE, "content-length": str(len(body)), **(extra or {})}
     return [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]

@@ -34,7 +34,7 @@ Base: Any = AutoHTTPProtocol  # whichever parser is installed
 
 
 def limited_protocol(settings: Settings) -> type[Limited]:
-    """The protocol class for a server with these settings."""
+    """Return the protocol class for a server with these settings."""
     return type("LimitedProtocol", (Limited,), {"settings": settings, "silent": {}})
 
 
@@ -121,7 +121,7 @@ class Limited(Base):  # type: ignore[misc]
             self.transport.close()
 
     def _waiting(self) -> bool:
-        """Whether no request is under way."""
+        """Return whether no request is under way."""
         return self.cycle is None or self.cycle.response_complete
 
     def _watch(self) -> None:
@@ -141,7 +141,7 @@ class Limited(Base):  # type: ignore[misc]
         self._watching = self.loop.call_later(TICK, self._watch)
 
     def _make_room(self) -> None:
-        """Closes the connection that has been silent the longest, or this one if none is silent."""
+        """Close the connection that has been silent the longest, or this one if none is silent."""
         oldest = next(iter(self.silent), None)
         if oldest is None:
             self._refuse(b"503 Service Unavailable")

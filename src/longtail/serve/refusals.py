@@ -13,13 +13,13 @@ __all__ = ["invalid", "refusal"]
 
 
 def refusal(status: int, detail: str, headers: Mapping[str, str] | None = None) -> Response:
-    """Problem JSON with this status."""
+    """Return problem JSON with this status."""
     body = problem_bytes(status, detail)
     return Response(body, status, dict(headers or {}), media_type=TYPE)
 
 
 def invalid(errors: Sequence[Mapping[str, Any]]) -> Response:
-    """What pydantic found, in a line: 400 for what is no JSON, else 422."""
+    """Return what pydantic found, in a line: 400 for what is no JSON, else 422."""
     parts = [
         ": ".join(filter(None, (".".join(map(str, item["loc"][:6])), item["msg"])))
         for item in errors[:5]

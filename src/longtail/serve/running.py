@@ -22,7 +22,7 @@ _SPARE = 100  # descriptors for other things than connections
 
 
 def run(settings: Settings, *, host: str = "127.0.0.1", port: int = 8000, workers: int = 1) -> None:
-    """Serves until interrupted. Needs the extra "serve".
+    """Serve until interrupted. Needs the extra "serve".
 
     Refuses, before it listens, a model that cannot be loaded and a port that is taken. With several
     ``workers``, one that dies is replaced. Listening on another address than loopback without a

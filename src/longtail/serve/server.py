@@ -22,7 +22,7 @@ _SO_ATTACH_FILTER = 26
 
 
 def make_server(settings: Settings) -> uvicorn.Server:
-    """A server that is ready to run on sockets; loads the model."""
+    """Return a server that is ready to run on sockets; loads the model."""
     # Between the thread that asks the model and the one that talks to clients: the usual five
     # milliseconds would be waited for several times in a request, whenever something is explained.
     sys.setswitchinterval(0.0005)
@@ -42,7 +42,7 @@ def make_server(settings: Settings) -> uvicorn.Server:
 
 class _Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Takes no new connections, serves those that were made before, and then ends."""
+        """Take no new connections, serve those that were made before, and then end."""
         for listening in sockets or ():
             _ignore_newcomers(listening)
         await asyncio.sleep(_DRAIN)
@@ -63,7 +63,7 @@ class _Program(ctypes.Structure):
 
 
 def _ignore_newcomers(listening: socket.socket) -> None:
-    """Drops packets that open a connection, on Linux: closing a socket resets the connections that
+    """Drop packets that open a connection, on Linux: closing a socket resets the connections that
     nobody has taken from it yet, so there must be none. Elsewhere a few may be lost.
     """
     if sys.platform != "linux":

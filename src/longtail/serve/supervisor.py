@@ -39,7 +39,7 @@ class _Worker:
 
 
 def supervise(settings: Settings, listening: socket.socket, n_workers: int) -> None:
-    """Runs workers until SIGTERM or SIGINT; the latter is raised as ``KeyboardInterrupt``."""
+    """Run workers until SIGTERM or SIGINT; the latter is raised as ``KeyboardInterrupt``."""
     told, telling = multiprocessing.get_context("spawn").Pipe(duplex=False)
     signals: list[int] = []
 
@@ -82,7 +82,7 @@ def _work(settings: Settings, listening: socket.socket, alive: Connection) -> No
 
 
 def _end_with(alive: Connection, settings: Settings) -> None:
-    """Ends this process once the supervisor is gone, and removes what that would have removed."""
+    """End this process once the supervisor is gone, and remove what that would have removed."""
     with contextlib.suppress(EOFError, OSError):
         alive.recv_bytes()  # nothing is ever sent
     if settings.copies is not None:

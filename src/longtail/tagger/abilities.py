@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import math
-import numbers
 from collections.abc import Callable, Collection
 from typing import Any
 
@@ -36,12 +34,8 @@ def allowed(model: Any, options: Collection[str]) -> None:
         raise cannot(model, f"filter labels ({', '.join(options)})")
 
 
-def without(top: TopK, threshold: Any) -> TopK:
+def without(top: TopK, threshold: float) -> TopK:
     """Answers whose score is at least ``threshold``; the others become padding at the end."""
-    if isinstance(threshold, bool) or not isinstance(threshold, numbers.Real):
-        raise TypeError(f"threshold must be a number, got {threshold!r}")
-    if math.isnan(threshold):
-        raise ValueError("threshold is NaN: give a number, or None for no threshold")
     drop = (top.indices < 0) | (top.scores < threshold)
     order = np.argsort(drop, axis=1, kind="stable")
     indices = np.where(drop, -1, top.indices).astype(np.int32)

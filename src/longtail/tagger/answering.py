@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
+import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from longtail._validation import as_k
-from longtail.answers import TopK, Vocabulary
+from longtail.answers import AnswerOptions, TopK, Vocabulary
 from longtail.base import Estimator
 from longtail.tagger.abilities import allowed, searching, without
 from longtail.tagger.fields import Columns, as_columns, check_weights, rows_of
 from longtail.tagger.held_out import CANDIDATES
 from longtail.tagger.names import label_ids
-from longtail.tagger.tail import check_tail, inverse_propensity, lean, padded, scored
+from longtail.tagger.tail import inverse_propensity, lean, scored
 
 __all__ = ["Answering"]
 
@@ -67,50 +68,57 @@ class Answering(Estimator):
         tail: float = 0.0,
     ) -> TopK:
         """Label ids and scores, best first: ``predict`` without the names, for programs."""
-        return self.rank(
-            self.transform(texts),
-            k,
-            threshold=threshold,
-            include=include,
-            exclude=exclude,
-            tail=tail,
-        )
+        options = AnswerOptions(k, threshold, include, exclude, tail)
+        return self.rank(self.transform(texts), options)
 
-    def rank(
-        self,
-        X: sp.csr_matrix,
-        k: int = 5,
-        *,
-        threshold: float | None = None,
-        include: Iterable[str] | None = None,
-        exclude: Iterable[str] | None = None,
-        tail: float = 0.0,
-    ) -> TopK:
-        """The same for rows that ``transform`` made."""
+    def rank(self, X: sp.csr_matrix, options: AnswerOptions | int = 5, **old: Any) -> TopK:
+        """Return ``predict_topk`` of rows that ``transform`` made.
+
+        Parameters
+        ----------
+        X : csr_matrix of shape (n, d)
+            What ``transform`` has returned.
+        options : AnswerOptions or int
+            A number k stands for ``AnswerOptions(k=k)``.
+        **old : object
+            The options by name, as 0.1 had them; with a warning, until 0.2.
+        """
         self._check_fitted()
-        k, tail = min(as_k(k), len(self.vocabulary_)), check_tail(tail)
+        if not isinstance(options, AnswerOptions):
+            options = AnswerOptions(k=options)
+        if old:
+            warnings.warn(
+                f"Tagger.rank takes AnswerOptions({', '.join(f'{name}=…' for name in old)}) of "
+                "longtail.answers now; options by name goes in 0.2",
+                DeprecationWarning,
+                stacklevel=2,
+            )
+            options = dataclasses.replace(options, **old)
+        k = min(options.k, len(self.vocabulary_))
         search = searching(self.model_)
         filters = {}
-        for name, names in (("include", include), ("exclude", exclude)):
+        for name, names in (("include", options.include), ("exclude", options.exclude)):
             if names is not None:
                 filters[name] = label_ids(self.vocabulary_, names, name)
         allowed(self.model_, filters)
-        if self.rule_ is None and not tail:
+        if self.rule_ is None and not options.tail:
             top = search(X, k, **filters)
         else:
             candidates = search(X, max(k, CANDIDATES), **filters)
-            top = self._decide(candidates, k, tail, filters)
-        return top if threshold is None else without(top, threshold)
+            top = self._decide(candidates, k, options.tail, filters)
+        return top if options.threshold is None else without(top, options.threshold)
 
-    def _decide(self, candidates: TopK, k: int, tail: float, filters: Mapping[str, Any]) -> TopK:
+    def _decide(
+        self, candidates: TopK, k: int, tail: float, filters: Mapping[str, Any] | None = None
+    ) -> TopK:
         """The rule's choice among the candidates, then the lean."""
         top = candidates
         if self.rule_ is not None:
             # Some rules fill up with labels that are no candidates, so they are told too.
-            top = scored(self.rule_.select(candidates, **filters), candidates)
+            top = scored(self.rule_.select(candidates, **(filters or {})), candidates)
         if tail:
             top = lean(top, self._inverse(), tail, k)
-        return padded(top.head(k), min(k, len(self.vocabulary_)))
+        return top.head(k).padded(min(k, len(self.vocabulary_)))
 
     def predict(
         self,

@@ -80,7 +80,7 @@ def lean_curve(
     out = []
     for tail in STEPS:
         if tail:
-            top = tagger._decide(candidates, k, tail, {})
+            top = tagger._decide(candidates, k, tail)
         else:
             top = tagger.rank(X, k) if plain is None else plain.head(k)
         if truth.vocabulary is not None:

@@ -13,10 +13,7 @@ its labels: a rank-preserving stand-in, no probability.
 
 from __future__ import annotations
 
-import math
-import numbers
 import warnings
-from typing import Any
 
 import numpy as np
 
@@ -25,17 +22,7 @@ from longtail.decide import WeightedTopK
 from longtail.propensity import JainPropensity
 from longtail.propensity.base import PropensityWarning
 
-__all__ = ["check_tail", "inverse_propensity", "lean", "padded", "scored"]
-
-
-def check_tail(tail: Any) -> float:
-    """A number from 0 to 1."""
-    if isinstance(tail, bool) or not isinstance(tail, numbers.Real):
-        raise TypeError(f"tail must be a number from 0 to 1, got {tail!r}")
-    number = float(tail)
-    if not math.isfinite(number) or not 0 <= number <= 1:
-        raise ValueError(f"tail must lie between 0 and 1, got {tail!r}")
-    return number
+__all__ = ["inverse_propensity", "lean", "scored"]
 
 
 def inverse_propensity(counts: np.ndarray, n_rows: int) -> np.ndarray:
@@ -83,13 +70,3 @@ def scored(chosen: TopK, top: TopK) -> TopK:
         scores = np.where(keys[at] == wanted, values[at], np.float32(0))
     scores[chosen.indices < 0] = -np.inf
     return TopK._trusted(chosen.indices, scores, top.n_labels)
-
-
-def padded(top: TopK, k: int) -> TopK:
-    """The same with k slots a row: a rule that names fewer labels names no more in the others."""
-    missing = ((0, 0), (0, max(0, k - top.k)))
-    return TopK._trusted(
-        np.pad(top.indices, missing, constant_values=-1),
-        np.pad(top.scores, missing, constant_values=-np.inf),
-        top.n_labels,
-    )

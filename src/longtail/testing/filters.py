@@ -32,12 +32,12 @@ def all_answers(model: Any, X: Any) -> np.ndarray:
 def masked(scores: np.ndarray, allowed: np.ndarray, k: int) -> TopK:
     """The k best allowed labels, written out."""
     n, width = scores.shape
-    indices, values = np.full((n, k), -1, np.int32), np.full((n, k), -np.inf, np.float32)
+    top = TopK.nothing(n, k)
     for i in range(n):
         order = np.lexsort((np.arange(width), -scores[i].astype(np.float64)))
         best = [j for j in order if allowed[i, j]][:k]
-        indices[i, : len(best)], values[i, : len(best)] = best, scores[i, best]
-    return TopK(indices, values, width)
+        top.indices[i, : len(best)], top.scores[i, : len(best)] = best, scores[i, best]
+    return TopK(top.indices, top.scores, width)
 
 
 def random_lists(n: int, rng: Any, n_labels: int = 12) -> list[list[int]]:

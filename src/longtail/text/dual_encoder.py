@@ -73,6 +73,7 @@ class DualEncoder(TextRanker):
     """
 
     type_tag = "dual-encoder"
+    _not_copied = (*TextRanker._not_copied, "_searched")
     reads_label_texts: ClassVar[bool] = True
     has_table: ClassVar[bool] = False
     mine_by: str = "dual"  # a parameter of models with a table
@@ -336,7 +337,7 @@ class DualEncoder(TextRanker):
         return self.label_vectors_
 
     def _labels(self) -> LabelIndex:
-        """The labels, ready to be searched; made on first use and not part of the state."""
+        """Return the labels, ready to be searched; made on first use and not part of the state."""
         made_for, searched = self.__dict__.get("_searched", (None, None))
         key = self._search_key()
         if searched is None or made_for != key:
@@ -462,6 +463,3 @@ class DualEncoder(TextRanker):
         self._take(vectors)
         self.history_ = list(state.meta.get("history", []))
         self.best_epoch_ = state.count("best_epoch")
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {n: v for n, v in super().__getstate__().items() if n != "_searched"}

@@ -37,6 +37,7 @@ class TextRanker(ProbabilityRanker):
     """
 
     reads_texts: ClassVar[bool] = True
+    _not_copied: ClassVar[tuple[str, ...]] = ("_encoding", "_exported", "_packed")
 
     tokenizer_: Tokenizer
     encoder_: EncoderState
@@ -138,7 +139,7 @@ class TextRanker(ProbabilityRanker):
         (path / "tokenizer.json").write_text(self.tokenizer_.json, encoding="utf-8")
 
     def _saved_encoder(self) -> EncoderState:
-        """The encoder with its ONNX file, as ``onnx`` asks for one; written once."""
+        """Return the encoder with its ONNX file, as ``onnx`` asks for one; written once."""
         made_for, saved = self.__dict__.get("_exported", (None, None))
         if saved is None or made_for != self.onnx:
             saved = with_onnx(self.encoder_, self.onnx)
@@ -165,7 +166,3 @@ class TextRanker(ProbabilityRanker):
             raise ModelFormatError(f"the tokenizer cannot be read: {error}") from None
         self.encoder_ = EncoderState.take(state)
         self.n_truncated_ = state.count("n_truncated")
-
-    def __getstate__(self) -> dict[str, Any]:
-        made = ("_encoding", "_exported", "_packed")
-        return {name: value for name, value in vars(self).items() if name not in made}

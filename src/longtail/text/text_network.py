@@ -287,7 +287,7 @@ class TextNetwork(TextRanker):
         return out
 
     def _setting(self, name: str) -> Any:
-        """A parameter, or what None stands for."""
+        """Return a parameter, or what None stands for."""
         value = getattr(self, name)
         kind = str(self.encoder) if self.encoder in FRUGAL else "transformer"
         defaults = {**DEFAULTS[kind], **preset_of(self).defaults}
@@ -352,7 +352,9 @@ class TextNetwork(TextRanker):
         return OutputArrays(*arrays, width)
 
     def _outputs(self) -> Any:
-        """What answers from the output weights, made on first use and not part of the state."""
+        """Return what answers from the output weights, made on first use and not part of the
+        state.
+        """
         packed = self.__dict__.get("_packed")
         if packed is None:
             packed = self.__dict__["_packed"] = self._output_arrays().rows()

@@ -28,7 +28,8 @@ def cluster_order(
     large: int = _LARGE,
     progress: Callable[[int, int], object] | None = None,
 ) -> np.ndarray:
-    """The rows of ``features`` (CSR or dense float32) in an order that fits ``shape``, int32.
+    """Return the rows of ``features`` (CSR or dense float32) in an order that fits ``shape``,
+    int32.
 
     Carries out ``shape.splits`` round by round. A split starts from two distinct random members,
     scores every member by <c_right - c_left, z>, gives the lowest scores to the left (ties to the
@@ -65,7 +66,8 @@ def balanced_clusters(
     random_state: Any = 0,
     n_jobs: int | None = None,
 ) -> np.ndarray:
-    """Cluster number of each row, int32 (n), with cluster sizes that differ by at most one.
+    """Return the cluster number of each row, int32 (n), with cluster sizes that differ by at most
+    one.
 
     Recursive balanced 2-means: for batches of similar queries as well as for labels. With
     ``spherical`` rows should be of unit length, and centroids are; otherwise centroids are means,

@@ -20,7 +20,7 @@ MAX_DEPTH = 100  # every level holds every label at least once below it: depth i
 
 
 def parents_of_hierarchy(hierarchy: Any, n_labels: int) -> np.ndarray:
-    """The parent of every node, int64: labels are nodes 0 .. L - 1, -1 stands for the root.
+    """Return the parent of every node, int64: labels are nodes 0 .. L - 1, -1 stands for the root.
 
     Accepts a parent array (one-dimensional, whole numbers, at least L long), nested groups of label
     ids (``[[0, 1], [2, [3, 4]]]``), or the chain of indicator matrices of a cluster tree: SciPy
@@ -85,7 +85,7 @@ def levels_of_parents(parents: np.ndarray, n_labels: int) -> tuple[list[np.ndarr
 
 
 def parents_of_levels(child_ptr: Sequence[np.ndarray], label_of_leaf: np.ndarray) -> np.ndarray:
-    """The parent array of a finished tree: the inverse of ``levels_of_parents``."""
+    """Return the parent array of a finished tree: the inverse of ``levels_of_parents``."""
     n_labels = len(label_of_leaf)
     sizes = [len(ptr) - 1 for ptr in child_ptr[1:]]  # of the inner levels
     start = n_labels + np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
@@ -98,7 +98,7 @@ def parents_of_levels(child_ptr: Sequence[np.ndarray], label_of_leaf: np.ndarray
 
 
 def _split_category_labels(parents: np.ndarray, n_labels: int) -> np.ndarray:
-    """Gives every label that has children a new node in its place, which holds the label too."""
+    """Give every label that has children a new node in its place, which holds the label too."""
     category = np.intersect1d(parents, np.arange(n_labels))
     if not len(category):
         return parents
@@ -111,7 +111,7 @@ def _split_category_labels(parents: np.ndarray, n_labels: int) -> np.ndarray:
 
 
 def _drop_barren(parents: np.ndarray, n_labels: int) -> np.ndarray:
-    """Marks with -2 the inner nodes that no label lies below."""
+    """Mark with -2 the inner nodes that no label lies below."""
     parents = parents.copy()
     n_children = np.bincount(parents[parents >= 0], minlength=len(parents))
     barren = np.flatnonzero(n_children[n_labels:] == 0) + n_labels

@@ -10,7 +10,8 @@ __all__ = ["huffman_parents"]
 
 
 def huffman_parents(weights: Any, branching: int = 2) -> np.ndarray:
-    """Parent array (labels first, -1 for the root) that minimises ``sum_l weights[l] * depth(l)``.
+    """Return the parent array (labels first, -1 for the root) that minimises ``sum_l weights[l] *
+    depth(l)``.
 
     The ``branching`` lightest nodes are joined, again and again; a first, smaller join makes the
     numbers come out so that all later ones, the root's included, are full. Equal weights: smaller

@@ -26,7 +26,8 @@ def pifa(
     n_jobs: int | None = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> Any:
-    """Positive instance feature aggregation: ``z_l = normalise(sum_i y_il x_i)``, (L, d) float32.
+    """Return the positive instance feature aggregation: ``z_l = normalise(sum_i y_il x_i)``, (L, d)
+    float32.
 
     CSR for sparse ``X`` (and for one of two blocks), dense for dense ``X``. A label without
     positives has a zero row.

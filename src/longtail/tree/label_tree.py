@@ -129,7 +129,7 @@ class LabelTree(Estimator):
         return len(self.label_of_leaf_)
 
     def fit(self, X: Any, Y: Any, label_features: Any = None) -> LabelTree:
-        """Builds the tree from features ``X`` (n, d) and labels ``Y`` (n, L).
+        """Build the tree from features ``X`` (n, d) and labels ``Y`` (n, L).
 
         ``label_features`` (L, d'): rows describing the labels, sparse or dense, brought to unit
         length. ``X`` is read for PIFA only, and may be None otherwise.
@@ -178,7 +178,7 @@ class LabelTree(Estimator):
         return np.asarray(nodes[self.leaf_of_label_])
 
     def node_labels(self, Y: Any, level: int, *, value: str = "one") -> sp.csr_matrix:
-        """Labels of rows as labels of the nodes of ``level``: (n, K_level) CSR float32.
+        """Return labels of rows as labels of the nodes of ``level``: (n, K_level) CSR float32.
 
         A node gets, from the labels of a row below it, ``"one"`` if there is any (binarised), the
         ``"sum"`` of their values (the relevance R^(t) = Y C of XR-Transformer), or the ``"max"``.
@@ -282,7 +282,7 @@ class LabelTree(Estimator):
 
 
 def _check_tree(child_ptr: list[np.ndarray], label_of_leaf: np.ndarray) -> None:
-    """Refuses stored arrays that are no tree: they are used as indices without further checks."""
+    """Refuse stored arrays that are no tree: they are used as indices without further checks."""
     above = 1
     for level, ptr in enumerate(child_ptr):
         if ptr.dtype != np.int64 or ptr.shape != (above + 1,) or ptr[0] != 0:
@@ -297,7 +297,7 @@ def _check_tree(child_ptr: list[np.ndarray], label_of_leaf: np.ndarray) -> None:
 
 
 def _frequent_first(order: np.ndarray, child_ptr: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Labels of each cluster by falling frequency.
+    """Return labels of each cluster by falling frequency.
 
     Their order inside a cluster is free; neighbours of like frequency share a block of the solver
     and need about the same number of its passes.

@@ -30,7 +30,7 @@ class TreeShape:
 def default_level_sizes(
     n_labels: int, *, leaf: int = 100, branching: int = 16, min_codes: int | None = None
 ) -> list[int]:
-    """Nodes per level, from just below the root to the labels, of the tree of XR-Linear.
+    """Return nodes per level, from just below the root to the labels, of the tree of XR-Linear.
 
     Labels are halved ``D = max(1, ceil(log2(n_labels / leaf)))`` times into ``2**D`` clusters;
     these are grouped by ``branching`` consecutive ones until at most ``min_codes`` (default:
@@ -61,7 +61,7 @@ def default_level_sizes(
 
 
 def default_shape(level_sizes: Sequence[int], branching: int) -> TreeShape:
-    """The tree with the sizes of ``default_level_sizes``.
+    """Return the tree with the sizes of ``default_level_sizes``.
 
     Halving alone makes the last clusters, and every level above groups ``branching`` consecutive
     nodes. Where the last clusters are no power of two (``leaf=1``), grouping would join what an
@@ -82,8 +82,8 @@ def default_shape(level_sizes: Sequence[int], branching: int) -> TreeShape:
 
 
 def balanced_shape(level_sizes: Sequence[int]) -> TreeShape:
-    """The tree with any ascending sizes ``[K_0, ..., n_labels]``: last clusters whose numbers of
-    labels differ by at most one, and on every level numbers of children that do.
+    """Return the tree with any ascending sizes ``[K_0, ..., n_labels]``: last clusters whose
+    numbers of labels differ by at most one, and on every level numbers of children that do.
 
     Nodes of a level are found by splitting in two, at the middle node, until single nodes remain;
     labels are shared out in proportion to the last clusters on either side.
@@ -107,7 +107,9 @@ def balanced_shape(level_sizes: Sequence[int]) -> TreeShape:
 def _split_level(
     child_ptr: list[np.ndarray], level: int, cuts: np.ndarray, rounds: list[np.ndarray]
 ) -> np.ndarray:
-    """Label positions of the nodes of ``level`` from those of the level above; adds to rounds."""
+    """Return the label positions of the nodes of ``level`` from those of the level above; adds to
+    rounds.
+    """
     clusters = np.arange(len(child_ptr[level + 1]), dtype=np.int64)  # first last-cluster of a node
     for ptr in child_ptr[level + 1 : -1]:
         clusters = ptr[clusters]

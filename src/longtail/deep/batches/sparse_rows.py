@@ -61,7 +61,7 @@ def _sums(
     offsets: torch.Tensor,
     bags: slice | None,
 ) -> torch.Tensor:
-    """Weighted sums of rows of a matrix: bag i has the entries from ``offsets[i]`` on."""
+    """Return weighted sums of rows of a matrix: bag i has the entries from ``offsets[i]`` on."""
     if bags is not None:
         begin = int(offsets[bags.start])
         end = int(offsets[bags.stop]) if bags.stop < len(offsets) else len(index)
@@ -108,11 +108,11 @@ class SparseRows:
         return rows
 
     def take(self, rows: torch.Tensor) -> Batch:
-        """The rows with these numbers, in this order."""
+        """Return the rows with these numbers, in this order."""
         return next(self._prepared(rows, max(1, len(rows))))
 
     def batches(self, rows: torch.Tensor, batch_size: int) -> Iterator[Batch]:
-        """The rows with these numbers, so many at a time, in this order.
+        """Yield the rows with these numbers, so many at a time, in this order.
 
         Many batches are gathered and sorted at once and then cut up: on a GPU, a small network
         would otherwise spend most of a step on starting the kernels that prepare it.

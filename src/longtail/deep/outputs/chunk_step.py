@@ -259,7 +259,7 @@ def _tiled(matrix: torch.Tensor, rows: int, columns: int) -> Any:
 
 
 def _kernels() -> Any:
-    """The module of kernels, imported on first use; None without Triton."""
+    """Return the module of kernels, imported on first use; None without Triton."""
     global _compiled
     if _compiled is None:
         try:

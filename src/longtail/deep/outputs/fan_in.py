@@ -70,11 +70,6 @@ class Rewiring:
         return self.least + (self.threshold - self.least) * 0.5 * (1 + math.cos(math.pi * done))
 
 
-def index_dtype(inputs: int) -> torch.dtype:
-    """Return the type of an index: 16 bits where they are enough."""
-    return torch.uint16 if inputs <= _SIXTEEN else torch.int32
-
-
 def memory_of(labels: int, f: int, inputs: int, *, training: bool = True) -> int:
     """Return the bytes of a layer: ``f L (value + index)``, and two moments of every value."""
     return labels * f * (4 + (2 if inputs <= _SIXTEEN else 4) + (8 if training else 0))
@@ -146,7 +141,7 @@ class FanIn(Layer):
         return self._products(self._active(h), part) + self.bias.values[part]
 
     def _native(self) -> Any:
-        """The kernels of a CPU, on the arrays of this layer as they are."""
+        """Return the kernels of a CPU, on the arrays of this layer as they are."""
         if self._core is None:
             self._core = core.FanInLayer(
                 self.values.values.numpy(), self.index.numpy(), self.inputs

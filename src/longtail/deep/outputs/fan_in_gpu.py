@@ -78,7 +78,7 @@ def fan_in_kernels() -> Any:
 
 
 def _kernels() -> Any:
-    """The module of kernels, imported on first use; None without Triton."""
+    """Return the module of kernels, imported on first use; None without Triton."""
     global _compiled
     if _compiled is None:
         try:

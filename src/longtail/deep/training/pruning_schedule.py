@@ -10,7 +10,7 @@ SCHEDULES = ("gradual", "one_shot")
 def kept_after_epoch(
     schedule: str, keep: int, total: int, epoch: int, warmup: int, epochs: int
 ) -> int:
-    """Weights left after ``epoch`` (counted from 1).
+    """Return weights left after ``epoch`` (counted from 1).
 
     ``one_shot``: all until the warm-up ends, then ``keep``. ``gradual``: from the end of the
     warm-up to two thirds of the epochs, falling by the cubic of Zhu and Gupta (2017),

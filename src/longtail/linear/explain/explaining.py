@@ -37,7 +37,7 @@ class Explaining:
     def explain(
         self, x: Any, label: int | str, *, feature_names: Sequence[str] | None = None
     ) -> Explanation:
-        """Which features of one row speak for a label and which against, along its path.
+        """Return which features of one row speak for a label and which against, along its path.
 
         ``x``: one row of features; ``label``: its id, or its name after ``name_labels``. The parts
         sum to the score (``linear.explain.explanation`` has the formula). The label need not be
@@ -73,7 +73,7 @@ class Explaining:
     def label_profile(
         self, label: int | str, *, n_nearest: int = 10, feature_names: Sequence[str] | None = None
     ) -> LabelProfile:
-        """A label's strongest features, those of its groups, and its nearest labels.
+        """Return a label's strongest features, those of its groups, and its nearest labels.
 
         Labels are near by the cosine of their weights, among the labels of the same group (all of
         them, in ``OneVsAll``).
@@ -104,7 +104,7 @@ class Explaining:
         )
 
     def _one_row(self, x: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Features (ascending) and values of a single row, scaled as search scales it."""
+        """Return features (ascending) and values of a single row, scaled as search scales it."""
         if not sp.issparse(x) and not isinstance(x, BlockRows) and not hasattr(x, "columns"):
             x = np.asarray(x)
             x = x.reshape(1, -1) if x.ndim == 1 else x

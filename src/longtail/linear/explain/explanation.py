@@ -51,7 +51,7 @@ class PathLevel:
     def of(
         cls, node: int, bias: float, features: np.ndarray, contributions: np.ndarray, g: Transform
     ) -> PathLevel:
-        """A level from the contributions of its features."""
+        """Return a level from the contributions of its features."""
         total = float(contributions.sum())
         raw = bias + total
         value, baseline = g(raw), g(bias)
@@ -95,7 +95,7 @@ class Explanation:
         label_name: str | None = None,
         feature_names: Sequence[str] | None = None,
     ) -> Explanation:
-        """Adds up the levels of a path."""
+        """Add up the levels of a path."""
         all_features = np.concatenate([level.features for level in levels])
         all_shares = np.concatenate([level.shares for level in levels])
         features, place = np.unique(all_features, return_inverse=True)
@@ -116,12 +116,12 @@ class Explanation:
         )
 
     def speaks_for(self, n: int = 10) -> list[tuple[Any, float]]:
-        """The n features that add most, as (feature, share); names where they are known."""
+        """Return the n features that add most, as (feature, share); names where they are known."""
         most = np.flatnonzero(self.shares > 0)[:n]
         return [(self._name(self.features[i]), float(self.shares[i])) for i in most]
 
     def speaks_against(self, n: int = 10) -> list[tuple[Any, float]]:
-        """The n features that take most away."""
+        """Return the n features that take most away."""
         most = np.flatnonzero(self.shares < 0)[::-1][:n]
         return [(self._name(self.features[i]), float(self.shares[i])) for i in most]
 
@@ -129,7 +129,7 @@ class Explanation:
         return int(feature) if self.feature_names is None else self.feature_names[int(feature)]
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as plain Python, for JSON."""
+        """Return all of it as plain Python, for JSON."""
         return {
             "label": self.label,
             "label_name": self.label_name,
@@ -159,7 +159,7 @@ class Explanation:
         }
 
     def __str__(self) -> str:
-        """A table: the baseline, the ten strongest features each way, the rest, the sum."""
+        """Return a table: the baseline, the ten strongest features each way, the rest, the sum."""
         name = f"label {self.label}" + (f" ({self.label_name})" if self.label_name else "")
         chosen = [*self.speaks_for(), *reversed(self.speaks_against())]
         rest = self.path_score - self.baseline - math.fsum(share for _, share in chosen)

@@ -29,19 +29,19 @@ class ChunkEntries:
 
 
 def chunk_of(layer: Layer, node: int) -> int:
-    """The chunk that holds a node of this level."""
+    """Return the chunk that holds a node of this level."""
     return int(np.searchsorted(layer.arrays["chunk_children"], node, side="right")) - 1
 
 
 def chunks_of_parent(layer: Layer, node: int) -> range:
-    """The chunks that hold a node and its siblings."""
+    """Return the chunks that hold a node and its siblings."""
     parent = _parent(layer, node)
     first, last = layer.arrays["parent_chunks"][parent : parent + 2]
     return range(int(first), int(last))
 
 
 def path_to(layers: Sequence[Layer], leaf: int) -> list[int]:
-    """The nodes from below the root to a leaf, one per level."""
+    """Return the nodes from below the root to a leaf, one per level."""
     path = [leaf]
     for layer in reversed(layers[1:]):
         path.insert(0, _parent(layer, path[0]))
@@ -51,7 +51,7 @@ def path_to(layers: Sequence[Layer], leaf: int) -> list[int]:
 def node_weights(
     layer: Layer, node: int, features: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray, float]:
-    """Features (ascending int32), their weights (float32) and the bias of one node.
+    """Return features (ascending int32), their weights (float32) and the bias of one node.
 
     ``features`` (ascending): only of these, which is quick where they are few.
     """

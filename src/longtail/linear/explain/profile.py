@@ -38,11 +38,11 @@ class LabelProfile:
         return int(feature) if self.feature_names is None else self.feature_names[int(feature)]
 
     def strongest(self, n: int = 10) -> list[tuple[Any, float]]:
-        """The n features that speak most for the label, as (feature, weight)."""
+        """Return the n features that speak most for the label, as (feature, weight)."""
         return self._pairs(self.features, self.weights, n)
 
     def weakest(self, n: int = 10) -> list[tuple[Any, float]]:
-        """The n features that speak most against it."""
+        """Return the n features that speak most against it."""
         return self._pairs(self.features[::-1], -self.weights[::-1], n, sign=-1)
 
     def _pairs(
@@ -52,7 +52,7 @@ class LabelProfile:
         return [(self._name(features[i]), sign * float(weights[i])) for i in range(n)]
 
     def neighbours(self) -> list[tuple[Any, float]]:
-        """The nearest labels as (label, cosine); names where they are known."""
+        """Return the nearest labels as (label, cosine); names where they are known."""
         labels: Sequence[Any] = self.nearest_names or self.nearest.tolist()
         return list(zip(labels, self.similarities.tolist(), strict=True))
 
@@ -74,7 +74,7 @@ class LabelProfile:
 
 
 def by_weight(layer: Layer, node: int) -> tuple[np.ndarray, np.ndarray, float]:
-    """Features and weights of a node, largest weight first, and its bias."""
+    """Return features and weights of a node, largest weight first, and its bias."""
     features, weights, bias = node_weights(layer, node)
     order = np.argsort(-weights, kind="stable")
     return features[order], weights[order], bias
@@ -83,7 +83,7 @@ def by_weight(layer: Layer, node: int) -> tuple[np.ndarray, np.ndarray, float]:
 def siblings_by_cosine(
     layer: Layer, node: int, n_features: int, n: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The n siblings with the most similar weights (without biases) and their cosines.
+    """Return the n siblings with the most similar weights (without biases) and their cosines.
 
     Only siblings compare: classifiers of another parent were trained on other rows. Siblings that
     share no feature with the node are left out.

@@ -15,7 +15,7 @@ __all__ = ["arranged", "indicator", "install", "node_of_label"]
 
 
 def arranged(model: Any, layers: list[Layer], pick: np.ndarray, child_ptr: np.ndarray) -> Layer:
-    """The children ``pick`` of several layers, numbered one after the other, as a layer."""
+    """Return the children ``pick`` of several layers, numbered one after the other, as a layer."""
     d = model.n_features_in_
     weights = sp.vstack([layer.weights(d) for layer in layers], format="csr")[pick]
     bias = np.concatenate([layer.arrays["bias"] for layer in layers])[pick]
@@ -24,7 +24,7 @@ def arranged(model: Any, layers: list[Layer], pick: np.ndarray, child_ptr: np.nd
 
 
 def install(model: Any, layers: list[Layer], label_of_leaf: np.ndarray) -> None:
-    """Puts new layers into the model and, where it has one, its tree."""
+    """Put new layers into the model and, where it has one, its tree."""
     model._set_layers(layers, label_of_leaf)
     tree = getattr(model, "tree_", None)
     if tree is not None:  # a copy: the model may itself be one of a model that stays

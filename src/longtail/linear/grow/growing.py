@@ -47,7 +47,7 @@ class Growing:
         names: Sequence[str] | None = None,
         split_above: int | None = None,
     ) -> Self:
-        """Adds labels to a fitted model; their ids follow those it has.
+        """Add labels to a fitted model; their ids follow those it has.
 
         Parameters
         ----------
@@ -106,7 +106,7 @@ class Growing:
         return self
 
     def remove_labels(self: Self, labels: Sequence[int] | np.ndarray) -> Self:
-        """Takes labels out; the others keep their order and close the gaps, as ``numpy.delete``.
+        """Take labels out; the others keep their order and close the gaps, as ``numpy.delete``.
 
         >>> import longtail as lt
         >>> model = lt.OneVsAll().fit([[1.0, 0.0], [0.0, 1.0]], [[0], [1]])
@@ -140,7 +140,7 @@ class Growing:
         return self
 
     def partial_fit(self: Self, X: Any, Y: Any, labels: Any = None) -> Self:
-        """Trains some labels anew, where they are in the tree, and leaves all others as they are.
+        """Train some labels anew, where they are in the tree, and leave all others as they are.
 
         ``X`` (n, d) and ``Y`` (n, L): the rows that count now, old and new. ``labels``: those whose
         data has changed; None takes every label that occurs in ``Y``. With all rows and all labels
@@ -217,6 +217,6 @@ def _label_ids(labels: Any, n_labels: int) -> np.ndarray:
 
 
 def _per_label(model: Any) -> list[tuple[str, np.ndarray]]:
-    """The names and values of what the model holds for every label."""
+    """Return the names and values of what the model holds for every label."""
     found = [(name, getattr(model, name)) for name in PER_LABEL]
     return [(name, values) for name, values in found if values is not None]

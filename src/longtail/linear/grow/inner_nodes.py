@@ -33,7 +33,7 @@ _NEW = 2.0**-20  # marks a new label where one is counted beside old ones
 
 
 def teach(model: Any, rows: Rows, home: np.ndarray) -> list[Layer]:
-    """The inner layers, trained on so that they send the rows of new labels to them.
+    """Return the inner layers, trained on so that they send the rows of new labels to them.
 
     The dual solution of a node is known from its weights: at the optimum, row i has the variable
     ``a_i = 2 C max(0, 1 - y_i w.x_i)``. So training can go on with some of the rows, those that
@@ -95,7 +95,7 @@ def teach(model: Any, rows: Rows, home: np.ndarray) -> list[Layer]:
 
 
 def split_node(model: Any, X: sp.csr_matrix, Y: sp.csr_matrix, node: int) -> None:
-    """Halves the labels below a last inner node by balanced 2-means, and trains the halves."""
+    """Halve the labels below a last inner node by balanced 2-means, and train the halves."""
     *_, inner, last = model.layers_
     low, high = (int(at) for at in last.child_ptr[node : node + 2])
     labels = model.label_of_leaf_[low:high]

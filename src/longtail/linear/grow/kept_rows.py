@@ -32,7 +32,9 @@ class KeptRows:
         return self.X, csr(Y.indptr, Y.indices, Y.data, n_labels)
 
     def without(self, gone: np.ndarray) -> KeptRows:
-        """The same rows once the labels marked in ``gone`` (L,) are taken out of the model."""
+        """Return the same rows once the labels marked in ``gone`` (L,) are taken out of the
+        model.
+        """
         _, Y = self.with_labels(len(gone))
         return KeptRows(self.X, Y[:, np.flatnonzero(~gone)].tocsr())
 

@@ -33,7 +33,7 @@ class Rows:
 
 
 def find_homes(model: Any, rows: Rows) -> np.ndarray:
-    """The last inner node for each new label: where its rows' scores are highest in sum.
+    """Return the last inner node for each new label: where its rows' scores are highest in sum.
 
     A label without rows goes to the smallest node.
     """
@@ -73,7 +73,8 @@ def find_homes(model: Any, rows: Rows) -> np.ndarray:
 def train_labels(
     model: Any, rows: Rows, home: np.ndarray, positive: np.ndarray | None = None
 ) -> tuple[Layer, np.ndarray]:
-    """Classifiers of the labels to train, by node and then by falling frequency; and that order.
+    """Return classifiers of the labels to train, by node and then by falling frequency; and that
+    order.
 
     ``positive``: their ids among the old labels, where they have any (for weights per label). New
     labels of nodes with many rows see some of those that have none of them, which count for the
@@ -112,7 +113,7 @@ def train_labels(
 
 
 def _targets(model: Any, rows: Rows, positive: np.ndarray | None) -> sp.csr_matrix:
-    """What the labels to train aim at (n, m); it may depend on all labels of a row."""
+    """Return what the labels to train aim at (n, m); it may depend on all labels of a row."""
     if model.propensity_ is None:
         return rows.new
     if positive is not None:
@@ -123,7 +124,9 @@ def _targets(model: Any, rows: Rows, positive: np.ndarray | None) -> sp.csr_matr
 
 
 def _thinned(problem: LevelProblem, seed: int) -> LevelProblem:
-    """Some of the negatives of each node, which count for all; every row with a new label there."""
+    """Return some of the negatives of each node, which count for all; every row with a new label
+    there.
+    """
     parents, positives = problem.parents, problem.positives
     kept = np.random.default_rng(seed).random(parents.nnz) < _NEGATIVES
     child_of = np.repeat(np.arange(positives.shape[1]), np.diff(positives.indptr))

@@ -53,7 +53,9 @@ class Layer:
     def from_csr(
         cls, weights: sp.csr_matrix, bias: np.ndarray, child_ptr: np.ndarray, n_threads: int = 1
     ) -> Layer:
-        """Weights (n_children, n_features) and biases; ``child_ptr`` cuts children by parent."""
+        """Return weights (n_children, n_features) and biases; ``child_ptr`` cuts children by
+        parent.
+        """
         return cls(
             core.build_layer(
                 csr_args(weights),
@@ -82,7 +84,9 @@ class Layer:
         return np.asarray(self.arrays["chunk_children"][self.arrays["parent_chunks"]])
 
     def chunk_entries(self, chunk: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Feature, child (counted from the chunk's first) and weight (float32) of every entry."""
+        """Return feature, child (counted from the chunk's first) and weight (float32) of every
+        entry.
+        """
         a = self.arrays
         low, high = a["feature_ptr"][chunk : chunk + 2]
         base, end = a["entry_base"][chunk : chunk + 2]
@@ -94,7 +98,9 @@ class Layer:
     def entries_of(
         self, chunk: int, features: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The same for the entries of some features (ascending) only, without reading the rest."""
+        """Return the same for the entries of some features (ascending) only, without reading the
+        rest.
+        """
         a = self.arrays
         low, high = a["feature_ptr"][chunk : chunk + 2]
         have = a["features"][low:high]
@@ -127,12 +133,14 @@ class Layer:
         return sp.csr_matrix((values, indices, indptr), shape=(self.n_children, n_features))
 
     def to_csr(self, n_features: int) -> sp.csr_matrix:
-        """Weights as a CSR matrix (n_children, n_features + 1); the last column is the bias."""
+        """Return weights as a CSR matrix (n_children, n_features + 1); the last column is the
+        bias.
+        """
         bias = sp.csr_matrix(self.arrays["bias"][:, None])
         return sp.hstack([self.weights(n_features), bias], format="csr")
 
     def with_precision(self, precision: str) -> Layer:
-        """The same weights, rounded to the nearest that ``precision`` can hold.
+        """Return the same weights, rounded to the nearest that ``precision`` can hold.
 
         int8 counts steps of a label's own size, its largest weight over 127.
         """
@@ -166,7 +174,7 @@ class Layer:
         return Layer(arrays)
 
     def spilled(self, folder: str | os.PathLike[str] | None) -> Layer:
-        """The same layer with its large arrays in a temporary file in ``folder``."""
+        """Return the same layer with its large arrays in a temporary file in ``folder``."""
         large = [name for name, array in self.arrays.items() if array.nbytes >= _LARGE]
         ends = np.cumsum([0, *(-(-self.arrays[name].nbytes // 64) * 64 for name in large)])
         file = scratch_array(int(ends[-1]), np.uint8, folder)
@@ -186,7 +194,7 @@ class Layer:
         spill: bool = False,
         folder: str | os.PathLike[str] | None = None,
     ) -> Layer:
-        """Layers of consecutive ranges of children as one, whose parents have ``child_ptr``.
+        """Return layers of consecutive ranges of children as one, whose parents have ``child_ptr``.
 
         Takes the arrays out of ``layers``. ``spill``: large arrays go to temporary files.
         """
@@ -227,14 +235,14 @@ class Layer:
 
 
 def _frozen(array: np.ndarray) -> np.ndarray:
-    """The same memory, not to be written through."""
+    """Return the same memory, not to be written through."""
     view: np.ndarray = array.view()
     view.flags.writeable = False
     return np.asarray(view)
 
 
 def _joined(pieces: list[np.ndarray], folder: str | os.PathLike[str] | None) -> np.ndarray:
-    """Arrays one after the other, in a temporary file if they are large together.
+    """Return arrays one after the other, in a temporary file if they are large together.
 
     Empties ``pieces`` as it goes.
     """

@@ -21,7 +21,7 @@ _NOOP, _HINGE, _SIGMOID, _LOG_HINGE, _LOG_SIGMOID = range(5)
 
 
 def post_processors(names: str | Sequence[str], depth: int) -> tuple[np.ndarray, np.ndarray]:
-    """Native codes and powers of one name for all levels, or of one name per level.
+    """Return native codes and powers of one name for all levels, or of one name per level.
 
     The levels of one model share a family; only the last may be "noop" beside others.
 

@@ -14,7 +14,7 @@ __all__ = ["all_scores", "n_dense", "search"]
 
 
 def n_dense(X: Any) -> int:
-    """Columns of the dense block, which a searcher is made for; 0 for other rows."""
+    """Return columns of the dense block, which a searcher is made for; 0 for other rows."""
     return int(X.dense.shape[1]) if isinstance(X, BlockRows) else 0
 
 

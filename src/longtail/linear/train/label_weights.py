@@ -40,7 +40,7 @@ class LabelWeights:
     def of_nodes(
         self, nodes: np.ndarray, n_nodes: int, Y: sp.csr_matrix
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-        """The same for inner nodes, given the node above each label."""
+        """Return the same for inner nodes, given the node above each label."""
         negative = node_means(nodes, n_nodes, self.negative)
         if (self.positive == self.positive[0]).all():
             return np.full(n_nodes, self.positive[0]), negative, None
@@ -49,7 +49,7 @@ class LabelWeights:
 
 
 def per_label(weight: Any, n_labels: int, name: str) -> np.ndarray:
-    """A weight, one number or one per label, as float64 (L,); anything else is refused."""
+    """Return a weight, one number or one per label, as float64 (L,); anything else is refused."""
     if as_weight(weight, name).shape not in ((), (n_labels,)):
         raise ValueError(
             f"{name} must be a number or one per label ({n_labels}), got shape {np.shape(weight)}"

@@ -63,7 +63,7 @@ class LevelProblem:
 
 
 def all_rows(n: int) -> sp.csc_matrix:
-    """The rows of the root: every one."""
+    """Return the rows of the root: every one."""
     return sp.csc_matrix((np.ones(n, np.float32), np.arange(n), [0, n]), shape=(n, 1))
 
 
@@ -81,12 +81,12 @@ def ones_of(matrix: sp.csc_matrix) -> sp.csc_matrix:
 
 
 def training_rows(X: Any) -> Any:
-    """Canonical features as training wants them: CSR, or two blocks."""
+    """Return canonical features as training wants them: CSR, or two blocks."""
     return X if sp.issparse(X) or isinstance(X, BlockRows) else sp.csr_matrix(X)
 
 
 def row_entries(X: Any) -> np.ndarray:
-    """Numbers in each row that training reads, (n,)."""
+    """Return numbers in each row that training reads, (n,)."""
     sparse, dense = (X.sparse, X.dense.shape[1]) if isinstance(X, BlockRows) else (X, 0)
     counts: np.ndarray = np.diff(sparse.indptr)
     return counts + dense
@@ -105,7 +105,7 @@ def train_level(
     folder: str | os.PathLike[str] | None = None,
     progress: Progress = None,
 ) -> Layer:
-    """Solves every binary problem of a level; see ``cpp/kernels/linear/level_training.h``.
+    """Solve every binary problem of a level; see ``cpp/kernels/linear/level_training.h``.
 
     Graded labels: hinge-like losses know no soft target, so a label value t in (0, 1) is a positive
     that costs t times as much, unless ``relevance`` says what it costs. To the logistic loss it is
@@ -170,7 +170,9 @@ def train_level(
 def _soft(
     target: np.ndarray, positive: np.ndarray, negative: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Cost and sign of ``positive t l(s, 1) + negative (1 - t) l(s, 0)`` as one logistic term."""
+    """Return the cost and sign of ``positive t l(s, 1) + negative (1 - t) l(s, 0)`` as one logistic
+    term.
+    """
     plus = positive.astype(np.float64) * target
     cost = plus + negative * (1.0 - target.astype(np.float64))
     if (cost < 0).any():
@@ -187,7 +189,7 @@ def _soft(
 def _room(
     X: sp.csr_matrix, parents: sp.csc_matrix, batch_bytes: int, folder: Any
 ) -> np.ndarray | None:
-    """A file for the rows of the largest parent, where memory is not the place for them."""
+    """Return a file for the rows of the largest parent, where memory is not the place for them."""
     if not is_mapped(X.data) or X.nnz == 0:
         return None
     before = np.concatenate([[0], np.cumsum(np.diff(X.indptr)[parents.indices], dtype=np.int64)])
@@ -201,7 +203,7 @@ def _room(
 
 
 def check_cost(C: Any) -> None:
-    """Refuses a cost that is not a positive, finite number, or one such number per level."""
+    """Refuse a cost that is not a positive, finite number, or one such number per level."""
     for each in [C] if np.ndim(C) == 0 else C:
         if not 0 < each < np.inf:
             raise ValueError(f"C must be positive and finite, got {C}")
@@ -221,7 +223,7 @@ def level_cost(C: Any, level: int, depth: int) -> float:
 
 
 def as_weight(value: Any, name: str) -> np.ndarray:
-    """A weight or an array of them as float32, refused if negative or not finite."""
+    """Return a weight or an array of them as float32, refused if negative or not finite."""
     array = np.asarray(value, dtype=np.float32)
     if not (np.isfinite(array) & (array >= 0)).all():
         raise ValueError(f"{name} must be finite and not negative, got {value}")

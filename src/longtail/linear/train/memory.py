@@ -46,7 +46,7 @@ class MemoryPlan:
 
 
 def as_bytes(limit: int | float | str) -> int:
-    """A number of bytes, or a text like "8GB", "500 MB" or "2GiB".
+    """Return a number of bytes, or a text like "8GB", "500 MB" or "2GiB".
 
     >>> as_bytes("1.5 GB"), as_bytes("2GiB") == 2 * 2**30
     (1500000000, True)
@@ -62,7 +62,7 @@ def as_bytes(limit: int | float | str) -> int:
 
 
 def resident_bytes(mapped: int = 0) -> int:
-    """Memory this process occupies now; at most, where the system does not tell.
+    """Return the memory this process occupies now; at most, where the system does not tell.
 
     ``mapped``: bytes of files that do not count, as far as they are in memory.
     """
@@ -83,7 +83,7 @@ def plan_memory(
     dual: bool = True,
     in_use: int | None = None,
 ) -> MemoryPlan:
-    """Shares out what ``limit`` leaves; refuses one that training cannot keep, and says how much it
+    """Share out what ``limit`` leaves; refuse one that training cannot keep, and say how much it
     needs at least.
     """
     if limit is None:

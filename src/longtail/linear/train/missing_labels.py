@@ -67,7 +67,7 @@ class Corrected:
 
 
 def check_correction(correction: Any, loss: str | None) -> None:
-    """Refuses what is no correction, or none that this loss can train with (None: any loss)."""
+    """Refuse what is no correction, or none that this loss can train with (None: any loss)."""
     if correction not in CORRECTIONS:
         hint = ""
         if str(correction).lower() in ("pal", "pal-n", "pol"):
@@ -83,8 +83,8 @@ def check_correction(correction: Any, loss: str | None) -> None:
 
 
 def fitted_propensity(missing_labels: Any, Y: sp.csr_matrix) -> np.ndarray:
-    """Propensities (L,) from the parameter; a ``JainPropensity`` that is not fitted yet is fitted
-    on ``Y``.
+    """Return propensities (L,) from the parameter; a ``JainPropensity`` that is not fitted yet is
+    fitted on ``Y``.
     """
     model = missing_labels
     if isinstance(model, propensity.JainPropensity) and not model.__sklearn_is_fitted__():
@@ -93,7 +93,9 @@ def fitted_propensity(missing_labels: Any, Y: sp.csr_matrix) -> np.ndarray:
 
 
 def corrected(Y: sp.csr_matrix, p: np.ndarray | None, correction: str) -> Corrected:
-    """Targets and weights of the observed labels ``Y`` (n, L) under propensities ``p`` (L,)."""
+    """Return targets and weights of the observed labels ``Y`` (n, L) under propensities ``p``
+    (L,).
+    """
     n_labels = Y.shape[1]
     if p is None:
         return Corrected(Y, np.ones(n_labels))
@@ -106,7 +108,7 @@ def corrected(Y: sp.csr_matrix, p: np.ndarray | None, correction: str) -> Correc
 
 
 def put_parameter(state: persist.State) -> None:
-    """Moves the parameter ``missing_labels`` out of the JSON values: arrays and models are none."""
+    """Move the parameter ``missing_labels`` out of the JSON values: arrays and models are none."""
     value = state.params.pop("missing_labels")
     if value is None:
         return
@@ -122,7 +124,7 @@ def put_parameter(state: persist.State) -> None:
 
 
 def take_parameter(state: persist.State) -> Any:
-    """What ``put_parameter`` stored."""
+    """Return what ``put_parameter`` stored."""
     if "missing_labels" in state.arrays:
         return state.array("missing_labels", np.float64, (None,))
     part = state.parts.get("missing_labels")

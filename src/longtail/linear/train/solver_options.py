@@ -98,7 +98,7 @@ class SolverOptions:
         return "dual" if self._dual_can() else "newton"
 
     def native(self) -> dict[str, Any]:
-        """Fields of the core's ``LevelParams`` that say what is solved, and how."""
+        """Return fields of the core's ``LevelParams`` that say what is solved, and how."""
         solver = self.chosen_solver
         tolerance = DEFAULT_TOLERANCE[solver] if self.tolerance is None else self.tolerance
         budget = self.prune_budget
