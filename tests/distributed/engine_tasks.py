@@ -35,6 +35,16 @@ def wait(folder: str, name: str, *, watch: Callable[[], None]) -> None:
     (Path(folder) / name).mkdir()
 
 
+def wait_for(folder: str, name: str, others: list[str], *, watch: Callable[[], None]) -> None:
+    """Leave a part once all others are there: a worker that is slow."""
+    begun = time.monotonic()
+    while not all((Path(folder) / other).is_dir() for other in others):
+        assert time.monotonic() - begun < 60, "the others wait for this one"
+        watch()
+        time.sleep(0.05)
+    leave(folder, name, watch=watch)
+
+
 def die_once(folder: str, name: str, *, watch: Callable[[], None]) -> None:
     """End the process the first time, as a machine that is lost; leave a part the second time."""
     _die_first(Path(folder) / f"died-{name}")

@@ -47,6 +47,16 @@ def test_tasks_run_in_other_processes(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("two_workers")
+def test_nobody_waits_for_a_slow_worker(tmp_path: Path) -> None:
+    others = [f"part{i}" for i in range(12)]
+    slow = Task("slow", engine_tasks.wait_for, (str(tmp_path), "slow", others))
+    quick = [Task(name, engine_tasks.leave, (str(tmp_path), name)) for name in others]
+    finish([slow, *quick], tmp_path, what="letters")
+    by = {(tmp_path / f"by-{name}").read_text() for name in others}
+    assert by.isdisjoint({(tmp_path / "by-slow").read_text()})
+
+
+@pytest.mark.usefixtures("two_workers")
 def test_the_part_of_a_lost_worker_is_done_again(tmp_path: Path) -> None:
     plain = make(engine_tasks.leave, tmp_path, "a", "b", "c")
     with pytest.warns(UserWarning, match="letters: a worker was lost .* start again"):

@@ -81,7 +81,7 @@ def test_workers_train_the_same_bits(maker: str, rows: Any, tmp_path: Path) -> N
 def test_rows_of_two_blocks_and_weights_travel(rows: Any, tmp_path: Path) -> None:
     X, Y = rows
     rng = np.random.default_rng(1)
-    both = lt.beside(X, rng.standard_normal((120, 5)).astype(np.float32))
+    both = lt.features.beside(X, rng.standard_normal((120, 5)).astype(np.float32))
     weight = rng.random(120)
     there = lt.OneVsAll(max_iter=3).fit(both, Y, sample_weight=weight, checkpoint=tmp_path / "c")
     assert same(there, lt.OneVsAll(max_iter=3).fit(both, Y, sample_weight=weight))
@@ -91,7 +91,7 @@ def test_parts_are_trained_by_workers_and_nowhere_else(
     rows: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     X, Y = rows
-    from longtail.linear import parts
+    from longtail.linear.train import parts
 
     def nowhere(*args: Any) -> None:
         raise AssertionError("trained here")
