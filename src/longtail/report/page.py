@@ -50,7 +50,7 @@ def _header(report: Report) -> str:
         f'<header><p class="over">Evaluation report</p><h1>{safe(report.title)}</h1>'
         f'<p class="lead">{facts.n_rows:,} rows, {facts.n_labels:,} labels, '
         f"{facts.present_labels:,} of them in the test set, "
-        f"{facts.labels_per_row:.2f} labels a row."
+        f"{facts.labels_per_row:.2f} labels per row."
         + (f" Measured on {safe(report.measured_on)}." if report.measured_on else "")
         + "</p></header>"
     )

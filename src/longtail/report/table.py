@@ -42,7 +42,7 @@ def _head(report: Report) -> str:
         printable(report.title),
         f"{facts.n_rows:,} rows, {facts.n_labels:,} labels "
         f"({facts.present_labels:,} of them in the test set), "
-        f"{facts.labels_per_row:.2f} labels a row",
+        f"{facts.labels_per_row:.2f} labels per row",
     ]
     if report.measured_on:
         lines += textwrap.wrap(f"Measured on {printable(report.measured_on)}", _WIDTH)

@@ -102,7 +102,8 @@ def explain_steps(
     labels: Mapping[str, int],
     n_terms: int,
 ) -> Iterator[Explanation | None]:
-    """Explanations of labels (name → id) for the row ``x`` (1, d) of ``text``, in their order.
+    """Yield explanations of labels (name → id) for the row ``x`` (1, d) of ``text``, in their
+    order.
 
     In between come Nones, one after each step of the work.
     """
@@ -178,7 +179,9 @@ def _part_steps(
 def _text_steps(
     model: Any, text: str, labels: Mapping[str, int], n_terms: int
 ) -> Iterator[Explanation | None]:
-    """Explanations of a model that reads texts: what each word changes when it is left out."""
+    """Yield explanations of a model that reads texts: what each word changes when it is left
+    out.
+    """
     places: dict[str, list[tuple[int, int]]] = {}
     for match in _WORD.finditer(text):
         places.setdefault(match.group().lower(), []).append(match.span())
@@ -206,14 +209,14 @@ def _text_steps(
 
 
 def _left_out(text: str, places: Sequence[tuple[int, int]]) -> str:
-    """The text without these places, in order."""
+    """Return the text without these places, in order."""
     ends = [0, *(end for _, end in places)]
     starts = [*(start for start, _ in places), len(text)]
     return "".join(text[end:start] for end, start in zip(ends, starts, strict=True))
 
 
 def _scores(model: Any, x: sp.csr_matrix, labels: list[int]) -> dict[int, float]:
-    """What the model answers for these labels: its probabilities, where it has them."""
+    """Return what the model answers for these labels: its probabilities, where it has them."""
     if not can_filter(model):
         return {}
     wanted = np.unique(np.asarray(labels, np.int32))
@@ -225,7 +228,9 @@ Shares = tuple[float, np.ndarray, np.ndarray]  # score, columns of features, sha
 
 
 def _shares(model: Any, x: sp.csr_matrix, label: int) -> Shares | None:
-    """What the model itself says; the mean over members, for an ensemble that takes means."""
+    """Return what the model itself says; the mean over members, for an ensemble that takes
+    means.
+    """
     if hasattr(model, "explain"):
         why = model.explain(x, label)
         return float(why.score), why.features, np.asarray(why.shares, np.float64)
@@ -243,7 +248,7 @@ def _shares(model: Any, x: sp.csr_matrix, label: int) -> Shares | None:
 
 
 def _terms(vectorizer: Any, columns: np.ndarray) -> list[str]:
-    """What columns are called; decoded one by one, since a vocabulary may be large."""
+    """Return what columns are called; decoded one by one, since a vocabulary may be large."""
     hashed = getattr(vectorizer, "n_features", None) is not None
     if hashed or not hasattr(vectorizer, "term_offsets_"):
         if not hasattr(vectorizer, "get_feature_names_out"):
@@ -294,8 +299,8 @@ def _occlusion_steps(
 
 
 def _next_size(size: int, seconds: float) -> int:
-    """How many rows to score next, when so many took so long: a model may need a fraction of a
-    millisecond for a row or many of them, and whoever waits for a step waits that long.
+    """Return how many rows to score next, when so many took so long: a model may need a fraction of
+    a millisecond for a row or many of them, and whoever waits for a step waits that long.
 
     >>> _next_size(4, 0.0001), _next_size(4, 0.0008), _next_size(4, 0.1), _next_size(1, 0.1)
     (8, 4, 2, 1)
@@ -306,7 +311,7 @@ def _next_size(size: int, seconds: float) -> int:
 
 
 def _without_each(x: sp.csr_matrix, places: np.ndarray) -> sp.csr_matrix:
-    """Copies of the row ``x``: row i lacks the entry at ``places[i]``."""
+    """Return copies of the row ``x``: row i lacks the entry at ``places[i]``."""
     m = len(places)
     keep = np.ones((m, x.nnz), bool)
     keep[np.arange(m), places] = False
@@ -317,7 +322,7 @@ def _without_each(x: sp.csr_matrix, places: np.ndarray) -> sp.csr_matrix:
 
 
 def _scores_of(top: TopK, labels: Sequence[int]) -> np.ndarray:
-    """Scores of labels in every row, (len(labels), n)."""
+    """Return scores of labels in every row, (len(labels), n)."""
     worst = np.where(top.indices >= 0, top.scores, np.inf).min(axis=1, initial=np.inf)
     worst[~np.isfinite(worst)] = 0.0
     scores = np.empty((len(labels), len(top)))
@@ -329,7 +334,9 @@ def _scores_of(top: TopK, labels: Sequence[int]) -> np.ndarray:
 
 
 def _strongest(terms: Sequence[str], weights: np.ndarray, n: int) -> list[tuple[str, float]]:
-    """The n terms of largest absolute weight, positive ones first; those of weight 0 left out."""
+    """Return the n terms of largest absolute weight, positive ones first; those of weight 0 left
+    out.
+    """
     order = np.argsort(-np.abs(weights), kind="stable")[:n]
     chosen = [(terms[i], float(weights[i])) for i in order if weights[i] != 0]
     return sorted(chosen, key=lambda pair: -pair[1])

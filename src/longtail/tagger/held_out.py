@@ -16,6 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail._validation import as_seed
+from longtail.decide.rule import CountingRule, LearningRule
 from longtail.tagger.fitting import copied, fit_ranker
 from longtail.tagger.label_rows import LabelRows
 
@@ -60,7 +61,7 @@ def learn_from_held_out(
     curve: Curve | None = None,
     label_texts: list[str] | None = None,
 ) -> Any:
-    """Calibrates the fitted model, if asked to and it can be; returns the rule, fitted if it fits.
+    """Calibrate the fitted model, if asked to and it can be; return the rule, fitted if it fits.
 
     ``X``, ``Y``: the rows the model was fitted on; ``label_rows``: further rows of the training
     that are no texts of the kind it will be asked about, and are never held out. ``curve``: that
@@ -70,10 +71,10 @@ def learn_from_held_out(
     n = X.shape[0]
     if hasattr(rule, "get_params"):  # what it learns or counts is the tagger's own
         rule = copied(rule)
-    if hasattr(rule, "reset"):
+    if isinstance(rule, CountingRule):
         rule.reset(Y.shape[1])
     needed = calibrate and hasattr(model, "calibrate") and not hasattr(model, "predict_proba_topk")
-    learns = hasattr(rule, "fit")
+    learns = isinstance(rule, LearningRule)
     if learns and n < FEWEST:
         raise ValueError(
             f"{type(rule).__name__} learns from held-out texts, and of {n} too few can be held out"

@@ -81,7 +81,7 @@ def part_results(tagger: Tagger, texts: Any, truth: Truth, top: TopK) -> tuple[P
 
 
 def _placed(tagger: Tagger, truth: Truth, top: TopK) -> tuple[TopK, np.ndarray]:
-    """Answers in the label ids of the truth, and the training counts of its labels."""
+    """Return answers in the label ids of the truth, and the training counts of its labels."""
     assert truth.vocabulary is not None
     ids = np.array([truth.vocabulary.id(name) for name in tagger.label_names], np.int32)
     indices = np.where(top.indices >= 0, ids[top.indices], -1).astype(np.int32)
@@ -120,7 +120,9 @@ def lean_curve(
 
 
 def _with_counts(counts: np.ndarray, n_rows: int) -> sp.csc_matrix:
-    """A label matrix with these counts: all that an evaluation asks of the training labels."""
+    """Return a label matrix with these counts: all that an evaluation asks of the training
+    labels.
+    """
     counts = np.minimum(counts, n_rows)
     indptr = np.concatenate([[0], np.cumsum(counts)])
     rows = np.arange(indptr[-1]) - np.repeat(indptr[:-1], counts)

@@ -69,7 +69,7 @@ def as_pair(validation: Any) -> tuple[Any, Any]:
 
 
 def unknown_note(truth: Truth, top: TopK, k: int) -> Note | None:
-    """What the report must say where the model does not know some of the true labels."""
+    """Return what the report must say where the model does not know some of the true labels."""
     if not truth.n_unknown:
         return None
     total = truth.Y.nnz + truth.n_unknown
