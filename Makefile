@@ -17,7 +17,7 @@ FORMATTED_CPP := $(CPP) $(shell find tests -name '*.cpp' -o -name '*.h')
 PREFIX_PATH := PATH="$(CURDIR)/$(BIN):$$PATH"
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format bench docs sanitize tsan arm fuzz mutants dist clean
+.PHONY: help setup demo test check format bench docs sanitize tsan arm fuzz mutants engines dist clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -120,6 +120,10 @@ arm:  ## run the threaded kernels on an emulated ARM processor (needs g++-aarch6
 fuzz: setup  ## fuzz models, calls, texts, memory and HTTP, then the text reader (the latter needs clang)
 	@$(BIN)/python tests/fuzz/fuzz.py $(ARGS)
 	@tests/fuzz/run.sh
+
+engines: $(TEST) $(NATIVE)  ## install Ray, Dask and Spark (which needs Java), and train on them
+	@$(LINK) '.[ray,dask,spark]' --no-build-isolation
+	$(BIN)/python -m pytest tests/distributed $(ARGS)
 
 mutants: setup  ## change the package in 300 small ways and name the changes that no test notices (an hour)
 	@$(BIN)/python tests/mutation/run.py $(ARGS)

@@ -1,7 +1,10 @@
+#include <nanobind/stl/tuple.h>
+
 #include <algorithm>
 
 #include "bindings/arrays.h"
 #include "kernels/text/tfidf.h"
+#include "kernels/text/tfidf_shards.h"
 
 namespace lt::bind {
 
@@ -174,6 +177,74 @@ void bind_fit(nb::module_& m) {
       nb::arg("idf"), nb::arg("smooth"), nb::arg("rows"), nb::arg("n_threads"), nb::arg("progress") = nb::none());
 }
 
+// What a shard counted, as `tfidf_count` returns it.
+using Counts = std::tuple<Array1<uint8_t>, Array1<int64_t>, Array1<int32_t>, Array1<uint32_t>, Array1<uint64_t>>;
+
+TermCounts counts_view(const Counts& counts, bool hashing) {
+  const auto& [bytes, offsets, columns, n_texts, n_times] = counts;
+  TermCounts out;
+  out.n = static_cast<int64_t>(n_texts.shape(0));
+  out.n_texts = n_texts.data();
+  require(n_times.shape(0) == 0 || n_times.shape(0) == n_texts.shape(0), "n_times must be as many as n_texts");
+  if (n_times.shape(0)) out.n_times = n_times.data();
+  if (hashing) {
+    out.columns = columns.data();
+    require(columns.shape(0) == n_texts.shape(0), "columns must be as many as n_texts");
+  } else {
+    out.terms = terms_view(bytes, offsets);
+    require(out.terms.n == out.n, "terms must be as many as n_texts");
+  }
+  return out;
+}
+
+void bind_shards(nb::module_& m) {
+  m.def(
+      "tfidf_count",
+      [](const TextAnalyzer& analyzer, nb::list texts, uint32_t n_features, bool times, int n_threads,
+         nb::object progress) {
+        TfidfFitOptions options;
+        options.n_features = n_features;
+        options.rows = false;
+        options.times = times;
+        const Texts input = view_texts(texts, analyzer.options.lowercase);
+        const Poll poll = poll_python(progress);
+        TfidfFit fit;
+        {
+          nb::gil_scoped_release nogil;
+          fit = fit_tfidf(input.views, analyzer.options, options, n_threads, poll);
+        }
+        return nb::make_tuple(to_numpy(std::move(fit.term_bytes)), to_numpy(std::move(fit.term_offsets)),
+                              to_numpy(std::move(fit.columns)), to_numpy(std::move(fit.n_texts)),
+                              to_numpy(std::move(fit.n_times)));
+      },
+      nb::arg("analyzer"), nb::arg("texts"), nb::kw_only(), nb::arg("n_features"), nb::arg("times"),
+      nb::arg("n_threads"), nb::arg("progress") = nb::none());
+  m.def(
+      "tfidf_merge",
+      [](const std::vector<Counts>& shards, int64_t n_texts, double min_texts, double max_texts, int64_t max_terms,
+         uint32_t n_features, bool binary, bool idf, bool smooth) {
+        TfidfFitOptions options;
+        options.pruning = {min_texts, max_texts, max_terms};
+        options.weighting.binary = binary;
+        options.idf = idf;
+        options.smooth = smooth;
+        options.n_features = n_features;
+        std::vector<TermCounts> views;
+        for (const Counts& counts : shards) views.push_back(counts_view(counts, n_features > 0));
+        const Poll poll = poll_python(nb::none());
+        TfidfFit fit;
+        {
+          nb::gil_scoped_release nogil;
+          fit = merge_counts(views, n_texts, options, poll);
+        }
+        return nb::make_tuple(to_numpy(std::move(fit.term_bytes)), to_numpy(std::move(fit.term_offsets)),
+                              to_numpy(std::move(fit.columns)), to_numpy(std::move(fit.weights)), fit.others,
+                              fit.n_seen);
+      },
+      nb::arg("shards"), nb::arg("n_texts"), nb::kw_only(), nb::arg("min_texts"), nb::arg("max_texts"),
+      nb::arg("max_terms"), nb::arg("n_features"), nb::arg("binary"), nb::arg("idf"), nb::arg("smooth"));
+}
+
 void bind_transformer(nb::module_& m) {
   nb::class_<TfidfTransformer>(m, "TfidfTransformer")
       .def(
@@ -257,6 +328,7 @@ void bind_transformer(nb::module_& m) {
 void bind_tfidf(nb::module_& m) {
   bind_analyzer(m);
   bind_fit(m);
+  bind_shards(m);
   bind_transformer(m);
 }
 

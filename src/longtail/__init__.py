@@ -54,6 +54,7 @@ _ROOMS = {
     "data",
     "decide",
     "deep",
+    "distributed",
     "ensemble",
     "exceptions",
     "features",

@@ -43,6 +43,7 @@ TABLE = {
     "popularity": "longtail.baselines:Popularity",
     "richards-propensity": "longtail.propensity:RichardsPropensity",
     "ridge": "longtail.coded:Ridge",
+    "sharded": "longtail.linear.sharded:ShardedRanker",
     "svd-code": "longtail.label_codes:SVDCode",
     "tagger": "longtail.tagger:Tagger",
     "text-network": "longtail.text:TextNetwork",

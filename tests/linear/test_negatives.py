@@ -13,6 +13,7 @@ import longtail as lt
 from longtail.linear import xr_linear
 from longtail.linear.train.level import LevelProblem
 from longtail.linear.train.negatives import parent_rows
+from longtail.linear.train.parts import TrainingLevel
 
 
 class Spy:
@@ -20,13 +21,13 @@ class Spy:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.problems: list[LevelProblem] = []
-        train = xr_linear.train_in_parts
+        train = xr_linear.train_levels
 
-        def record(X: Any, problem: LevelProblem, *args: Any, **kwargs: Any) -> Any:
-            self.problems.append(problem)
-            return train(X, problem, *args, **kwargs)
+        def record(X: Any, levels: list[TrainingLevel], *args: Any, **kwargs: Any) -> Any:
+            self.problems += [level.problem for level in levels]
+            return train(X, levels, *args, **kwargs)
 
-        monkeypatch.setattr(xr_linear, "train_in_parts", record)
+        monkeypatch.setattr(xr_linear, "train_levels", record)
 
 
 @pytest.fixture

@@ -16,6 +16,8 @@ import scipy.sparse as sp
 
 import longtail as lt
 from longtail.base import Ranker
+from longtail.linear.sharded import ShardedRanker
+from longtail.linear.shards import label_shards
 from longtail.persist import State, save
 from longtail.persist.arrays import DTYPES
 from longtail.persist.manifest import VERSION
@@ -147,6 +149,7 @@ def with_torch() -> dict[str, Ranker]:
 def models() -> dict[str, Ranker]:
     """Every estimator that can be saved, fitted."""
     xr_linear = lt.XRLinear(tree=lt.tree.LabelTree(level_sizes=[2])).fit(X, Y)
+    shards = label_shards(xr_linear, 2, "golden")
     return {
         "popularity": lt.baselines.Popularity().fit(X, Y),
         "nearest-neighbors-dense": lt.baselines.NearestNeighbors(n_neighbors=3).fit(X, Y),
@@ -164,7 +167,15 @@ def models() -> dict[str, Ranker]:
         "network-fan-in": with_outputs(None, fan_in=2),
         **(with_torch() if HAS_TORCH else {}),
         "ensemble": lt.Ensemble.of([xr_linear, lt.baselines.Popularity().fit(X, Y)]),
+        "shard-0": shards[0],
+        "shard-1": shards[1],
     }
+
+
+def front() -> ShardedRanker:
+    """What asks the two shards of the tree above; it answers nothing by itself."""
+    whole = lt.XRLinear(tree=lt.tree.LabelTree(level_sizes=[2])).fit(X, Y)
+    return ShardedRanker.of(whole, 2, "golden")
 
 
 def everything() -> State:
@@ -187,6 +198,8 @@ if __name__ == "__main__":
             top = model.predict_topk(queries(model), k=3)
             scores = [[repr(float(score)) for score in row] for row in top.scores]
             answers[name] = {"indices": top.indices.tolist(), "scores": scores}
+    if not (folder / "sharded").exists():
+        front().save(folder / "sharded")
     if not (folder / "everything").exists():
         save(folder / "everything", everything())
     written.write_text(json.dumps(answers, indent=1) + "\n")

@@ -49,8 +49,19 @@ def test_all_of_a_version(folder: Path, mmap: bool) -> None:
     assert same(found, make_golden.everything())
 
 
+def test_a_front_asks_its_shards_as_it_did() -> None:
+    """Together they answer as the tree that was cut."""
+    folder = make_golden.FOLDER / "v2"
+    front = lt.load(folder / "sharded", verify=True)
+    front.use([lt.load(folder / f"shard-{i}", verify=True) for i in range(2)])
+    expected = json.loads((folder / "answers.json").read_text())["xr-linear"]
+    top = front.predict_topk(make_golden.QUERIES, k=3)
+    np.testing.assert_array_equal(top.indices, expected["indices"])
+    np.testing.assert_allclose(top.scores, np.array(expected["scores"], dtype=float), rtol=1e-5)
+
+
 def test_every_kind_of_ranker_has_a_golden_file() -> None:
-    golden = {model.type_tag for model in make_golden.models().values()}
+    golden = {model.type_tag for model in (*make_golden.models().values(), make_golden.front())}
     for tag, home in lt._models.TABLE.items():
         module, _, name = home.partition(":")
         if issubclass(getattr(importlib.import_module(module), name), Ranker):

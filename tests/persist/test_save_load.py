@@ -368,3 +368,13 @@ def test_sparse_arrays_are_bounded(indptr: list[int], indices: list[int], fault:
     state.put_csr("m", (np.array(indptr), np.array(indices, np.int32), values, 5))
     with pytest.raises(ModelFormatError, match=fault):
         state.csr("m", 2, 5)
+
+
+def test_saving_from_a_folder_that_was_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    save(tmp_path / "model", State("demo", arrays={"bias": np.arange(3)}))
+    assert load(tmp_path / "model").arrays["bias"].tolist() == [0, 1, 2]

@@ -68,19 +68,13 @@ void each_block(std::vector<RowBlock>& blocks, int n_threads, const Poll& poll, 
 // Whether an array over all columns is small, or not much larger than what it holds.
 bool is_dense(int64_t n_columns, int64_t n_used) { return n_columns <= std::max<int64_t>(1 << 16, 8 * n_used); }
 
-float weight(double n_texts_with_term, double n_texts, const TfidfFitOptions& fit) {
-  if (!fit.idf) return 1;
-  const double smooth = fit.smooth ? 1 : 0, with = n_texts_with_term + smooth;
-  return with > 0 ? static_cast<float>(1 + std::log((n_texts + smooth) / with)) : 0;
-}
-
 void fit_vocabulary(const std::vector<TextView>& texts, const TextOptions& options, const TfidfFitOptions& fit,
                     int n_threads, const Poll& poll, TfidfFit& out) {
-  const bool count_times = fit.pruning.max_terms >= 0 && !fit.weighting.binary;  // else texts are what is ranked by
+  const bool ranked = fit.pruning.max_terms >= 0 && !fit.weighting.binary;  // else texts are what is ranked by
   std::vector<std::unique_ptr<NgramCounter>> counters(n_threads);
   std::vector<TextScratch> scratch(n_threads);
   const auto count = [&](const TextView& text, Buffer<Entry>& entries, int64_t& size, int w) {
-    if (!counters[w]) counters[w] = std::make_unique<NgramCounter>(options, count_times);
+    if (!counters[w]) counters[w] = std::make_unique<NgramCounter>(options, ranked || fit.times);
     tokenize(text, options, scratch[w].tokens);
     counters[w]->add(scratch[w].tokens, entries, size);
   };
@@ -105,9 +99,11 @@ void fit_vocabulary(const std::vector<TextView>& texts, const TextOptions& optio
   if (n_terms > INT32_MAX) throw std::length_error("more than 2^31 - 1 terms: raise min_df or set max_features");
   out.weights.resize(n_terms);
   for (size_t i = 0; i < n_terms; ++i)
-    out.weights[i] = weight(vocabulary.n_texts[i], static_cast<double>(texts.size()), fit);
+    out.weights[i] = fit.weight(vocabulary.n_texts[i], static_cast<double>(texts.size()));
   out.term_bytes = std::move(vocabulary.bytes);
   out.term_offsets = std::move(vocabulary.offsets);
+  out.n_texts = std::move(vocabulary.n_texts);
+  out.n_times = std::move(vocabulary.n_times);
   if (!fit.rows) return;
 
   const auto to_columns = [&](std::vector<uint32_t>& nodes) {
@@ -152,7 +148,7 @@ void fit_hashed(const std::vector<TextView>& texts, const TextOptions& options, 
   std::vector<RowBlock> blocks = each_text(texts, fit.rows, scratch, poll, count);
   const auto weigh = [&](double with) {
     const bool stays = with >= fit.pruning.min_texts && with <= fit.pruning.max_texts;
-    return stays ? weight(with, static_cast<double>(texts.size()), fit) : 0;
+    return stays ? fit.weight(with, static_cast<double>(texts.size())) : 0;
   };
   out.others = weigh(0);
   const auto add = [&](uint32_t column, int64_t with) {
@@ -161,6 +157,7 @@ void fit_hashed(const std::vector<TextView>& texts, const TextOptions& options, 
     if (own == out.others) return;
     out.columns.push_back(static_cast<int32_t>(column));
     out.weights.push_back(own);
+    out.n_texts.push_back(static_cast<uint32_t>(with));
   };
   if (dense) {
     for (uint32_t i = 0; i < n; ++i) {
@@ -192,6 +189,12 @@ void fit_hashed(const std::vector<TextView>& texts, const TextOptions& options, 
 }
 
 }  // namespace
+
+float TfidfFitOptions::weight(double with, double n_texts) const {
+  if (!idf) return 1;
+  const double s = smooth ? 1 : 0;
+  return with + s > 0 ? static_cast<float>(1 + std::log((n_texts + s) / (with + s))) : 0;
+}
 
 ColumnWeights hashed_weights(const int32_t* columns, const float* weights, int64_t n, float others, uint32_t n_columns,
                              std::vector<float>& dense) {

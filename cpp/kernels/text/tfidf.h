@@ -7,6 +7,8 @@
 //   texts ─ tokenize ─▶ tokens ─ NgramCounter ─▶ rows of numbers ──────────── map_rows, write_csr ─▶ CSR
 //                                     └▶ merge ─▶ NgramTree ─ order_terms ─▶ Vocabulary ─┘
 //
+// Texts that do not fit into memory are counted in shards (tfidf_shards.h).
+//
 // Transforming looks each n-gram up in the vocabulary (TermTree), or hashes it to a column; both sort and weigh a row
 // the same way.
 #pragma once
@@ -29,6 +31,8 @@ struct TfidfFit {
   std::vector<float> weights;         // (n_terms or n_weights) idf, or 1 without idf; 0 for hashed columns pruned
   float others = 0;                   // weight of the hashed columns that no text has
   int64_t n_seen = 0;                 // different terms before pruning; columns in use in hashing mode
+  std::vector<uint32_t> n_texts;      // (n_terms or n_weights) texts that hold it
+  std::vector<uint64_t> n_times;      // (n_terms) how often it occurs, or empty: if asked for, or if terms are ranked
   CsrArrays rows;                     // if asked for
 };
 
@@ -39,6 +43,10 @@ struct TfidfFitOptions {
   bool smooth = true;       //
   uint32_t n_features = 0;  // hash n-grams to that many columns instead of keeping a vocabulary; 0: do not
   bool rows = true;         // also return the rows of the texts
+  bool times = false;       // also return how often each term occurs
+
+  // The weight of a term that `with` of `n_texts` texts hold.
+  float weight(double with, double n_texts) const;
 };
 
 TfidfFit fit_tfidf(const std::vector<TextView>& texts, const TextOptions& options, const TfidfFitOptions& fit,

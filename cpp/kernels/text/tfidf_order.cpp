@@ -182,9 +182,11 @@ Vocabulary order_terms(const NgramTree& tree, int64_t gap, const Pruning& prunin
     terms = most_frequent(tree, terms, pruning.max_terms);
   std::fill(out.column.begin(), out.column.end(), kNone);
   out.n_texts.resize(terms.size());
+  out.n_times.resize(tree.n_times.empty() ? 0 : terms.size());
   for (uint32_t i = 0; i < terms.size(); ++i) {
     out.column[terms[i]] = i;
     out.n_texts[i] = tree.n_texts[terms[i]];
+    if (!tree.n_times.empty()) out.n_times[i] = tree.n_times[terms[i]];
   }
   write_terms(tree, gap, terms, n_threads, out);
   return out;

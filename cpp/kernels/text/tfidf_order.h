@@ -16,6 +16,7 @@ namespace lt {
 struct Vocabulary {
   std::vector<uint32_t> column;   // (n_nodes) of a node of the tree; kNone if it is no term
   std::vector<uint32_t> n_texts;  // (n_terms)
+  std::vector<uint64_t> n_times;  // (n_terms), or empty
   std::vector<uint8_t> bytes;     // all terms, one after the other
   std::vector<int64_t> offsets;   // (n_terms + 1)
 };

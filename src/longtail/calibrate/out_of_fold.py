@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 from longtail._validation import as_k
 from longtail.answers.topk import TopK
+from longtail.distributed.tasks import workers
 
 __all__ = ["cross_fit"]
 
@@ -23,29 +24,47 @@ def cross_fit(
     Rows are cut into ``folds`` parts at random; for each part a fresh copy of ``model`` (same class
     and parameters) is fitted on the rest of (``X``, ``Y``), both canonical, and asked about it.
     ``fit_options`` go to ``fit``; ``sample_weight`` and ``extra_rows`` are cut to the rows of each
-    copy. Refuses fewer than two folds, or more than rows.
+    copy. Inside ``joblib.parallel_config`` its workers fit the copies. Refuses fewer than two
+    folds, or more than rows.
 
     >>> import longtail as lt
     >>> data = lt.data.make_longtail(n=200, d=50, L=20, random_state=0).train
     >>> cross_fit(lt.baselines.NearestNeighbors(), data.X, data.Y, k=3, folds=4).indices.shape
     (200, 3)
     """
+    from joblib import Parallel, delayed
+
     n, n_labels, folds = X.shape[0], Y.shape[1], as_k(folds, "folds")
     if not 2 <= folds <= n:
         raise ValueError(f"folds must lie between 2 and the number of rows, {n}, got {folds}")
     fold = np.random.default_rng(random_state).permutation(n) % folds
     out = TopK.nothing(n, k, n_labels)
-    for f in range(folds):
-        inside, outside = np.flatnonzero(fold == f), np.flatnonzero(fold != f)
-        options = {
-            name: _take(value, outside) if name in _PER_ROW else value
-            for name, value in fit_options.items()
-        }
-        copy = _unfitted(model)
-        copy.fit(X[outside], Y[outside], **options)
-        top = copy.predict_topk(X[inside], k)
+    parts = [(np.flatnonzero(fold == f), np.flatnonzero(fold != f)) for f in range(folds)]
+    copy, n_workers = _unfitted(model), workers()
+    if n_workers is not None and copy.get_params(deep=False).get("n_jobs", 1) is None:
+        copy.set_params(n_jobs=1)  # engines count cores by tasks
+    tops = Parallel(n_jobs=1 if n_workers is None else n_workers)(
+        delayed(_answers)(
+            copy, X[outside], Y[outside], X[inside], k, _options(fit_options, outside)
+        )
+        for inside, outside in parts
+    )
+    for (inside, _), top in zip(parts, tops, strict=True):
         out.indices[inside], out.scores[inside] = top.indices, top.scores
     return out
+
+
+def _answers(model: Any, X: Any, Y: Any, asked: Any, k: int, options: dict[str, Any]) -> TopK:
+    """Fit a copy of ``model`` on (``X``, ``Y``), and ask it about other rows."""
+    found: TopK = _unfitted(model).fit(X, Y, **options).predict_topk(asked, k)
+    return found
+
+
+def _options(fit_options: dict[str, Any], rows: np.ndarray) -> dict[str, Any]:
+    return {
+        name: _take(value, rows) if name in _PER_ROW else value
+        for name, value in fit_options.items()
+    }
 
 
 def _unfitted(model: Any) -> Any:

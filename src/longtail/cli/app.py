@@ -22,9 +22,11 @@ from longtail.cli import (
     predict,
     sample,
     serve,
+    shard,
     tradeoff,
     train,
     tune,
+    vectorize,
 )
 from longtail.cli.help import Command, Group
 
@@ -61,7 +63,7 @@ app = typer.Typer(
 )
 
 _GROUPS = {
-    "Everyday": (train, predict, evaluate, explain, add_labels, serve),
+    "Everyday": (train, predict, evaluate, explain, add_labels, serve, vectorize, shard),
     "Choosing": (compare, tradeoff, tune),
     "Looking": (inspect, audit, datasets, sample, demo),
 }

@@ -105,6 +105,7 @@ class Source:
 
     ``whole``: the training rows with those of ``test``, where these were taken from them.
     ``sha256``: of the file, or of the files of the folder; None for a data set by name.
+    ``vectorizer``: what made the features, where that is known.
     """
 
     name: str
@@ -115,6 +116,7 @@ class Source:
     label_texts: list[str] | None
     whole: Part | None = None
     sha256: str | None = None
+    vectorizer: Any = None
 
     @property
     def measured_on(self) -> str:
@@ -173,10 +175,18 @@ def learned_targets(learn: bool, targets: str | None) -> bool | float | str:
 def read(data: str, options: DataOptions) -> Source:
     """Read everything. ``-`` is JSON lines on standard input."""
     import longtail as lt
+    from longtail.features.vectorized import is_vectorized
 
     with _path(data) as path, _warnings(options):
         sha256 = file_hash(path)
-        if options.field_weights is None:
+        vectorizer = None
+        if is_vectorized(path):
+            loaded, columns = lt.features.load_vectorized(path), None
+            vectorizer = lt.load(os.path.join(path, "vectorizer"))
+            for option in options.given():
+                flag = f"--{option.replace('_', '-')}"
+                raise TypeError(f"{flag} has no meaning for rows that vectorize has written")
+        elif options.field_weights is None:
             loaded = lt.load_dataset(path, **options.given())
             columns = None
         else:
@@ -201,7 +211,16 @@ def read(data: str, options: DataOptions) -> Source:
     label_texts = loaded.label_texts
     if options.label_texts is not None:
         label_texts = _texts_of(names, label_texts, options)
-    return Source(title, train, parts["dev"], parts["test"], names, label_texts, None, sha256)
+    return Source(
+        title,
+        train,
+        parts["dev"],
+        parts["test"],
+        names,
+        label_texts,
+        sha256=sha256,
+        vectorizer=vectorizer,
+    )
 
 
 @contextlib.contextmanager

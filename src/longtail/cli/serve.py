@@ -75,6 +75,14 @@ def command(
     max_connections: Annotated[
         int, typer.Option(help="Open connections of a process.", min=1)
     ] = 1000,
+    shard: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="For the front of a model that was cut: the address of a shard's server, such as "
+            "http://10.0.0.7:8000; repeated, in the order of the shards. It is sent the token.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Serve a model over HTTP, with a page (POST /predict, GET /labels, /health, /metrics, …).
 
@@ -105,6 +113,7 @@ def command(
             hosts=hosts,
             rate=rate_limit,
             max_connections=max_connections,
+            shards=tuple(shard or ()),
         ),
         host=host,
         port=port,

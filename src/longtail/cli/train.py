@@ -162,6 +162,8 @@ def command(
         params["model"] = corrected_model(model, missing_labels, correction, **settings)
     source = set_aside(read(data, options), test_size, seed)
     refuse_for_features(tfidf, source)
+    if source.vectorizer is not None:
+        params["vectorizer"] = source.vectorizer
     refit = refit and source.whole is not None
     learned = source.whole if refit and source.whole is not None else source.train
     note(_beginning(source, refit))

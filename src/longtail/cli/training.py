@@ -58,7 +58,9 @@ def _take(part: Part, rows: Any) -> Part:
     elif isinstance(texts, list):
         texts = [texts[i] for i in rows]
     else:
-        texts = texts[rows]
+        from longtail.features.mapped_rows import take_rows
+
+        texts = take_rows(texts, rows)
     return Part(texts, part.Y[rows], None if part.unknown is None else part.unknown[rows])
 
 

@@ -7,9 +7,10 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
-from longtail import persist
-from longtail._native import n_threads
+from longtail import __version__, persist
+from longtail._native import n_threads, native_info
 from longtail._validation import as_k, as_seed, let_pass
 from longtail.answers.label_filter import LabelFilter
 from longtail.answers.topk import TopK
@@ -24,17 +25,14 @@ from longtail.coded.estimators import (
     sizes,
 )
 from longtail.coded.growing import CHUNK, GrowingBuckets
+from longtail.coded.kept_repetitions import Repetition, fit_kept
 from longtail.coded.merging import merged
-from longtail.coded.repetitions import (
-    fit_repetition,
-    for_repetition,
-    hashed,
-    numbers,
-    seeds,
-)
+from longtail.coded.repetitions import hashed, numbers, seeds
+from longtail.data.tokens import Tokens
 from longtail.deep.network import one_label_each
 from longtail.exceptions import ModelFormatError
 from longtail.label_codes import HashCode
+from longtail.linear.train.checkpoint import Checkpoint, fingerprint
 from longtail.text import TextNetwork
 
 __all__ = ["MACH"]
@@ -123,8 +121,12 @@ class MACH(GrowingBuckets, ProbabilityRanker):
 
         ``repetitions``: the numbers of those to train; None for all. A model with some of them
         answers with what it has. ``code``: a fitted ``HashCode`` to use, such as an injective one.
-        ``checkpoint``: a folder, in which every repetition has one of its own for what its
-        classifier keeps while it is trained.
+        ``checkpoint``: a folder for finished repetitions; a training that was cut short, called
+        again with the same folder, data and parameters, goes on from there, also with other
+        ``repetitions``; a network keeps what it has learned so far, too. Inside
+        ``joblib.parallel_config`` its workers train them; a folder that all of them see saves
+        sending rows and weights, and repetitions of a lost worker are done again
+        (``longtail.distributed``). Classifiers that read texts are then trained where ``fit`` is.
         """
         return self._learn(X, Y, repetitions=repetitions, code=code, checkpoint=checkpoint)
 
@@ -139,7 +141,6 @@ class MACH(GrowingBuckets, ProbabilityRanker):
     ) -> None:
         from joblib import Parallel, delayed
 
-        threads = n_threads(self.n_jobs)
         seed = as_seed(self.random_state)
         prototype = bucket_estimator(self.estimator)
         if self.hashed_features is not None:
@@ -154,21 +155,48 @@ class MACH(GrowingBuckets, ProbabilityRanker):
         if isinstance(prototype, NETWORKS) and prototype.loss == "auto":
             prototype.set_params(loss="softmax" if one_label else "sigmoid")
         self._check_aggregation(_link(prototype), one_label, code.n_buckets_)
-        fitted = Parallel()(
-            delayed(fit_repetition)(
-                for_repetition(prototype, r),
-                hashed(X, self.hashed_features, int(feature_seeds[r]), threads),
-                code.encode_repetition(Y, r),
+        each = [
+            Repetition(
+                r,
+                prototype,
+                self.hashed_features,
+                int(feature_seeds[r]),
                 int(own_seeds[r]),
                 self.n_jobs,
-                None if checkpoint is None else os.path.join(checkpoint, f"repetition{r}"),
+                None if checkpoint is None else os.path.abspath(checkpoint),
             )
             for r in wanted
-        )
+        ]
+        if checkpoint is None:
+            fitted = Parallel()(delayed(repetition.fit)(X, Y, code) for repetition in each)
+        else:
+            fitted = fit_kept(each, X, Y, code, self._checkpoint(checkpoint, X, Y, code, prototype))
         self.__dict__.pop("_active_code", None)
         self.code_, self.feature_seeds_ = code, feature_seeds
         self.feature_width_, self.one_label_ = self.hashed_features, one_label
         self.repetitions_ = dict(zip(wanted, fitted, strict=True))
+
+    def _checkpoint(
+        self, folder: str | os.PathLike[str], X: Any, Y: Any, code: HashCode, prototype: Any
+    ) -> Checkpoint:
+        """Where finished repetitions go; refuses a folder of other data or parameters."""
+        arrays = [Y.indptr, Y.indices, Y.data, code.table_]
+        if isinstance(X, Tokens):
+            arrays += [X.offsets, X.ids]
+        else:
+            arrays += [X.indptr, X.indices, X.data] if sp.issparse(X) else [X]
+        settings = prototype.get_params(deep=True)
+        settings = {name: v for name, v in settings.items() if name not in ("n_jobs", "verbose")}
+        about = {
+            "version": __version__,
+            "isa": native_info()["isa"],
+            "estimator": prototype.type_tag,
+            "params": settings,
+            "hashed_features": self.hashed_features,
+            "seed": str(as_seed(self.random_state)),
+            "shapes": [len(X) if isinstance(X, Tokens) else list(X.shape), list(Y.shape)],
+        }
+        return Checkpoint(folder, fingerprint(arrays, about))
 
     def _make_code(self, Y: Any, seed: int, given: Any) -> HashCode:
         code = HashCode(

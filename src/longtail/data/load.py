@@ -13,7 +13,7 @@ from __future__ import annotations
 import inspect
 import numbers
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,13 +25,13 @@ from longtail._validation import as_seed
 from longtail.data.dataset import Dataset, Split
 from longtail.data.detect import LAYOUTS, detect_layout, has_label_marks, nothing_found
 from longtail.data.fasttext_lines import iter_fasttext
-from longtail.data.records import splits_from_records
+from longtail.data.records import Record, splits_from_records
 from longtail.data.table_rows import is_table, is_table_name
 from longtail.data.tables import iter_table
 from longtail.data.xc_format import read_label_matrix, read_xc
 from longtail.exceptions import DataFormatError
 
-__all__ = ["load_dataset"]
+__all__ = ["iter_records", "load_dataset"]
 
 
 def load_dataset(
@@ -95,9 +95,8 @@ def _read_path(path: FilePath, layout: str | None, options: dict[str, Any]) -> D
 def _read_file(path: FilePath, options: dict[str, Any]) -> Dataset:
     name = Path(path).name.removesuffix(".gz")
     name = os.path.splitext(name)[0]
-    if is_table_name(path) or has_label_marks(path):
-        reader = iter_table if is_table_name(path) else iter_fasttext
-        splits, names = splits_from_records({"train": _call(reader, path, options)})
+    if _has_records(path):
+        splits, names = splits_from_records({"train": iter_records(path, options)})
         return Dataset(splits["train"], label_names=list(names), name=name)
     header = next((line for _, line in read_lines(path)), "").split()
     if len(header) == 3 and all(map(str.isdecimal, header)):
@@ -111,6 +110,23 @@ def _read_file(path: FilePath, options: dict[str, Any]) -> Dataset:
         path=path,
         line=1,
     )
+
+
+def iter_records(path: FilePath, options: dict[str, Any]) -> Iterator[Record]:
+    """Yield the rows of a table or of fastText lines, one in memory at a time.
+
+    ``options`` are those of ``load_dataset``. Raises DataFormatError for any other file.
+    """
+    if not _has_records(path):
+        raise DataFormatError(
+            "expected a table (.csv, .tsv, .jsonl, .parquet) or fastText lines with __label__",
+            path=path,
+        )
+    yield from _call(iter_table if is_table_name(path) else iter_fasttext, path, options)
+
+
+def _has_records(path: FilePath) -> bool:
+    return is_table_name(path) or has_label_marks(path)
 
 
 def _call(reader: Callable[..., Any], source: Any, options: dict[str, Any]) -> Any:

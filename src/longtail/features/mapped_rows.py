@@ -11,7 +11,7 @@ from __future__ import annotations
 import mmap
 import os
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from longtail._csr import csr
 from longtail._validation import as_features
 from longtail.exceptions import ModelFormatError
 
-__all__ = ["is_mapped", "load_matrix", "save_matrix", "scratch_array"]
+__all__ = ["is_mapped", "load_matrix", "save_matrix", "scratch_array", "take_rows"]
 
 _TYPE = "csr-matrix"
 _CHUNK = 1 << 22
@@ -64,12 +64,25 @@ def save_matrix(path: str | os.PathLike[str], X: Any, *, overwrite: bool = False
     _save(path, arrays, int(matrix.shape[1]), overwrite)
 
 
-def load_matrix(path: str | os.PathLike[str], *, mmap: bool = True) -> sp.csr_matrix:
+def load_matrix(
+    path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], *, mmap: bool = True
+) -> sp.csr_matrix:
     """The matrix saved at ``path``: CSR float32, its entries mapped from the files.
 
-    Reads the columns once, to check that they are in order and within bounds; ``mmap=False`` reads
-    everything into memory. Raises ``ModelFormatError`` for a damaged file.
+    ``path`` may be a list of shards, saved one by one: their rows are joined in that order, in
+    temporary files (``TMPDIR``) that go away with the matrix. Reads the columns once, to check that
+    they are in order and within bounds; ``mmap=False`` reads everything into memory. Raises
+    ``ModelFormatError`` for a damaged file, and ValueError for shards of different width.
+
+    >>> import tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> for i in range(2):
+    ...     save_matrix(f"{folder}/{i}", np.eye(2, dtype=np.float32) * (i + 1))
+    >>> load_matrix([f"{folder}/0", f"{folder}/1"]).toarray()[:, 0].tolist()
+    [1.0, 0.0, 2.0, 0.0]
     """
+    if not isinstance(path, (str, os.PathLike)):
+        return _joined([load_matrix(shard) for shard in path], mmap)
     state = persist.load(path, mmap=mmap)
     if state.type != _TYPE:
         raise ModelFormatError(f"{os.fspath(path)} holds a {state.type!r}, not a saved matrix")
@@ -77,6 +90,20 @@ def load_matrix(path: str | os.PathLike[str], *, mmap: bool = True) -> sp.csr_ma
     indptr, indices, values, _ = state.csr("rows", n_rows, n_cols)
     _check_order(indptr, indices, os.fspath(path))
     return csr(indptr, indices, values, n_cols)
+
+
+def take_rows(X: Any, rows: np.ndarray) -> Any:
+    """Return ``X[rows]``; the rows of a mapped matrix are in temporary files again.
+
+    ``rows``: a mask (n,), or row numbers.
+    """
+    if not (sp.issparse(X) and is_mapped(X.data)):
+        return X[rows]
+    numbers = np.flatnonzero(rows) if rows.dtype == bool else rows
+    lengths = np.diff(X.indptr)[numbers]
+    step = max(1, _CHUNK * len(lengths) // max(int(lengths.sum()), 1))
+    blocks = (X[numbers[i : i + step]] for i in range(0, len(numbers), step))
+    return _filled(blocks, lengths, int(X.shape[1]), mmap=True)
 
 
 def is_mapped(array: Any) -> bool:
@@ -116,6 +143,41 @@ def scratch_array(
             advice = f"no room for {n_bytes / 1e9:.3g} GB in {place}: set TMPDIR to another folder"
             raise OSError(error.errno, f"{error.strerror}; {advice}") from None
         return np.frombuffer(mmap.mmap(file.fileno(), n_bytes), dtype)
+
+
+def _joined(shards: list[sp.csr_matrix], mmap: bool) -> sp.csr_matrix:
+    """The rows of all shards, one after the other."""
+    if not shards:
+        raise ValueError("there is no shard to load: give at least one")
+    widths = {int(shard.shape[1]) for shard in shards}
+    if len(widths) > 1:
+        raise ValueError(f"shards must have the same width, got {sorted(widths)}")
+    if len(shards) == 1 and mmap:
+        return shards[0]
+    lengths = np.concatenate([np.diff(shard.indptr) for shard in shards])
+    return _filled(shards, lengths, widths.pop(), mmap)
+
+
+def _filled(
+    blocks: Iterable[sp.csr_matrix], lengths: np.ndarray, n_cols: int, mmap: bool
+) -> sp.csr_matrix:
+    """A matrix of the rows of ``blocks``, which have ``lengths`` entries each."""
+    indptr = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+    size, wide = int(indptr[-1]), int(indptr[-1]) > np.iinfo(np.int32).max
+    make = scratch_array if mmap else np.empty
+    indices, values = make(size, np.int32), make(size, np.float32)
+    begin = 0
+    for block in blocks:
+        for first in range(0, block.nnz, _CHUNK):
+            last = min(first + _CHUNK, block.nnz)
+            indices[begin : begin + last - first] = block.indices[first:last]
+            values[begin : begin + last - first] = block.data[first:last]
+            begin += last - first
+    out = sp.csr_matrix((len(lengths), n_cols), dtype=np.float32)
+    out.indptr = indptr if wide else indptr.astype(np.int32)
+    out.indices, out.data = indices, values
+    out.has_canonical_format = True
+    return out
 
 
 def _as_csr(X: Any) -> sp.csr_matrix:

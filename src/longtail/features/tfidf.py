@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+import os
+import tempfile
+from collections.abc import Collection, Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -16,8 +18,12 @@ from longtail.exceptions import ModelFormatError
 from longtail.features.characters import character_table
 from longtail.features.tfidf_params import TfidfParams, check_texts
 from longtail.persist import State
+from longtail.persist import load as load_state
+from longtail.persist import save as save_state
 
 __all__ = ["Tfidf"]
+
+_COUNTS = ("terms", "term_offsets", "columns", "n_texts", "n_times")
 
 
 class Tfidf(Estimator):
@@ -132,6 +138,67 @@ class Tfidf(Estimator):
         self._fit(texts, rows=False)
         return self
 
+    def fit_shards(self, shards: Iterable[Iterable[str]]) -> Tfidf:
+        """Learn from shards of texts, one in memory at a time: bit for bit ``fit`` on all of them.
+
+        What a shard's terms count goes to a temporary file (``TMPDIR``); what stays in memory is
+        the vocabulary that is kept. ``longtail.features.vectorize_files`` does this for files.
+
+        >>> shards = [["rare labels matter", "labels with few texts"], ["rare texts, rare labels"]]
+        >>> Tfidf().fit_shards(iter(shards)).get_feature_names_out().tolist()
+        ['labels', 'rare', 'texts']
+        """
+        with tempfile.TemporaryDirectory(prefix="longtail-") as folder:
+            paths = []
+            for i, texts in enumerate(shards):
+                paths.append(os.path.join(folder, str(i)))
+                save_state(paths[-1], self.count_terms(texts))
+            return self.fit_counts([load_state(path) for path in paths])
+
+    def count_terms(self, texts: Iterable[str]) -> State:
+        """Return what these texts count, for ``fit_counts``; nothing is learned.
+
+        The state has every term in order, in how many texts it occurs and, where ``max_features``
+        asks for it, how often. Other shards may be counted on other machines.
+        """
+        params = self._checked()
+        listed = check_texts(texts)
+        arrays = core.tfidf_count(
+            _analyzer(params),
+            listed,
+            n_features=params.n_features or 0,
+            times=params.max_features is not None and not params.binary,
+            n_threads=n_threads(self.n_jobs),
+        )
+        return State("term-counts", {}, dict(zip(_COUNTS, arrays, strict=True)), {"n": len(listed)})
+
+    def fit_counts(self, counts: Sequence[State]) -> Tfidf:
+        """Learn the vocabulary and idf from what ``count_terms`` returned for shards of texts.
+
+        Mapped states (``longtail.persist.load``) are read page by page. The order of shards does
+        not matter.
+        """
+        params = self._checked()
+        n_texts = sum(state.count("n") for state in counts)
+        if not n_texts:
+            raise ValueError("there are no texts: nothing to learn from")
+        min_texts, max_texts = params.limits(n_texts)
+        self._keep(
+            params,
+            *core.tfidf_merge(
+                [tuple(state.arrays[name] for name in _COUNTS) for state in counts],
+                n_texts,
+                min_texts=min_texts,
+                max_texts=max_texts,
+                max_terms=-1 if params.max_features is None else params.max_features,
+                n_features=params.n_features or 0,
+                binary=params.binary,
+                idf=params.use_idf,
+                smooth=params.smooth_idf,
+            ),
+        )
+        return self
+
     def fit_transform(self, texts: Iterable[str], y: Any = None) -> sp.csr_matrix:
         """``fit(texts)``, then ``transform(texts)``, in one reading of the texts."""
         return self._csr(self._fit(texts, rows=True))
@@ -188,7 +255,7 @@ class Tfidf(Estimator):
         if not listed:
             raise ValueError("there are no texts: nothing to learn from")
         min_texts, max_texts = params.limits(len(listed))
-        terms, offsets, columns, idf, other_idf, n_seen, out = core.tfidf_fit(
+        *learned, out = core.tfidf_fit(
             _analyzer(params),
             listed,
             min_texts=min_texts,
@@ -203,6 +270,20 @@ class Tfidf(Estimator):
             rows=rows,
             n_threads=n_threads(self.n_jobs),
         )
+        self._keep(params, *learned)
+        return out
+
+    def _keep(
+        self,
+        params: TfidfParams,
+        terms: np.ndarray,
+        offsets: np.ndarray,
+        columns: np.ndarray,
+        idf: np.ndarray,
+        other_idf: float,
+        n_seen: int,
+    ) -> None:
+        """Keep what the core has learned, unless that is nothing."""
         if n_seen == 0:
             raise ValueError(
                 "the texts hold no terms: they are empty, or hold nothing but punctuation, stop "
@@ -216,7 +297,6 @@ class Tfidf(Estimator):
         self.terms_, self.term_offsets_, self.idf_ = terms, offsets, idf
         self.columns_, self.other_idf_ = columns, other_idf
         self.n_columns_ = params.n_features or len(idf)
-        return out
 
     def _checked(self) -> TfidfParams:
         return TfidfParams.check(self.get_params(deep=False))

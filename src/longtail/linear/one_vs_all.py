@@ -17,7 +17,8 @@ from longtail.linear.ranker import LinearRanker
 from longtail.linear.search.searching import all_scores, n_dense
 from longtail.linear.train.level import LevelProblem, all_rows, by_column, check_cost, training_rows
 from longtail.linear.train.memory import plan_memory
-from longtail.linear.train.parts import train_in_parts
+from longtail.linear.train.parts import TrainingLevel
+from longtail.linear.train.together import train_levels
 
 __all__ = ["OneVsAll"]
 
@@ -128,9 +129,10 @@ class OneVsAll(LinearRanker):
 
         ``sample_weight`` (n,) multiplies the cost of every row. ``checkpoint``: a folder for
         finished parts; a training that was cut short, called again with the same folder, data and
-        parameters, goes on from there. ``keep_rows``: so many training rows stay with the model, as
-        negatives for ``add_labels``. ``n_label_rows``: so many of the last rows were made of label
-        texts (``longtail.augment``); propensities are not counted on them.
+        parameters, goes on from there. Inside ``joblib.parallel_config`` its workers train the
+        parts (``longtail.distributed``). ``keep_rows``: so many training rows stay with the model,
+        as negatives for ``add_labels``. ``n_label_rows``: so many of the last rows were made of
+        label texts (``longtail.augment``); propensities are not counted on them.
         """
         return self._fit_with(
             X,
@@ -172,20 +174,16 @@ class OneVsAll(LinearRanker):
             negative_cost=self.C * weight.negative[order],
             row_weight=row_weight,
         )
-        layer = train_in_parts(
+        level = TrainingLevel("labels", "OneVsAll", problem, options, seed)
+        layers = train_levels(
             X,
-            problem,
-            options,
-            name="labels",
-            seed=seed,
-            n_threads=threads,
-            batch_bytes=memory.batch_bytes,
-            scratch_bytes=memory.scratch_bytes,
+            [level],
+            memory,
+            n_jobs=self.n_jobs,
             checkpoint=finished,
-            what="OneVsAll",
             spill=self.memory_limit is not None,
         )
-        self._set_layers([layer], order)
+        self._set_layers(layers, order)
         self._set_per_label(propensity, weight)
 
     def _predict_topk(self, X: Any, k: int) -> TopK:

@@ -28,6 +28,7 @@ from longtail.linear.grow.kept_rows import KeptRows, draw_rows
 from longtail.linear.search.layer import Layer
 from longtail.linear.search.post_processing import post_processors
 from longtail.linear.search.searching import n_dense, search
+from longtail.linear.shards import ShardMark
 from longtail.linear.train.checkpoint import Checkpoint, fingerprint
 from longtail.linear.train.label_weights import LabelWeights, per_label
 from longtail.linear.train.level import as_weight
@@ -80,6 +81,7 @@ class LinearRanker(Growing, Explaining, ProbabilityRanker):
     layers_: list[Layer]
     label_of_leaf_: np.ndarray
     compaction_: dict[str, Any] | None = None  # what ``compact`` did, if it made this model
+    shard_: ShardMark | None = None  # which one, if this is a shard of a model
     kept_rows_: KeptRows | None = None  # for ``add_labels``, if ``fit`` was told to keep some
     # One number per label, which come and go with labels; None where all have the same.
     propensity_: np.ndarray | None = None
@@ -222,6 +224,7 @@ class LinearRanker(Growing, Explaining, ProbabilityRanker):
     def _set_layers(self, layers: list[Layer], label_of_leaf: np.ndarray) -> None:
         self.__dict__.pop("_native_searcher", None)
         self.__dict__.pop("compaction_", None)
+        self.__dict__.pop("shard_", None)
         self.layers_, self.label_of_leaf_ = layers, label_of_leaf
 
     def _set_per_label(
@@ -265,6 +268,8 @@ class LinearRanker(Growing, Explaining, ProbabilityRanker):
         state.arrays["label_of_leaf"] = self.label_of_leaf_
         if self.compaction_ is not None:
             state.meta["compaction"] = self.compaction_
+        if self.shard_ is not None:
+            state.meta["shard"] = self.shard_.as_json()
         for name in ("positive_weight", "negative_weight"):  # arrays, if there is one per label
             if isinstance(state.params[name], np.ndarray):
                 state.params[name] = state.params[name].tolist()
@@ -281,10 +286,16 @@ class LinearRanker(Growing, Explaining, ProbabilityRanker):
         layers = [Layer.from_state(state, f"layer{t}") for t in range(state.count("n_layers"))]
         if not layers:
             raise ModelFormatError("a linear model must have at least one layer")
-        labels = state.array("label_of_leaf", np.int32, (self.n_labels_,))
-        if not np.array_equal(np.sort(labels), np.arange(self.n_labels_)):
+        made = state.meta.get("shard")
+        shard = None if made is None else ShardMark.from_json(made)
+        n_leaves = self.n_labels_ if shard is None else layers[-1].n_children
+        labels = state.array("label_of_leaf", np.int32, (n_leaves,))
+        ids = np.sort(labels)
+        within = not len(ids) or (ids[0] >= 0 and ids[-1] < self.n_labels_)
+        if not within or (ids[1:] == ids[:-1]).any():
             raise ModelFormatError("array 'label_of_leaf' is not an arrangement of the labels")
         self._set_layers(layers, labels)
+        self.shard_ = shard
         if isinstance(state.meta.get("compaction"), dict):
             self.compaction_ = state.meta["compaction"]
         self.missing_labels = take_parameter(state)

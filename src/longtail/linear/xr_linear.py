@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -35,7 +34,8 @@ from longtail.linear.train.level import (
 )
 from longtail.linear.train.memory import MemoryPlan, plan_memory
 from longtail.linear.train.negatives import check_schemes, parent_rows, schemes_of
-from longtail.linear.train.parts import train_in_parts, train_together
+from longtail.linear.train.parts import TrainingLevel
+from longtail.linear.train.together import train_levels
 from longtail.tree import LabelTree
 
 __all__ = ["XRLinear"]
@@ -165,10 +165,11 @@ class XRLinear(LinearRanker):
         entry that is not zero makes the row one that the parents of the label also train on, as
         negatives mined elsewhere. ``label_features``: sparse (L, d'), for trees that use label
         texts. ``checkpoint``: a folder for finished parts; a training that was cut short, called
-        again with the same folder, data and parameters, goes on from there. ``keep_rows``: so many
-        training rows stay with the model, as negatives for ``add_labels``. ``n_label_rows``: so
-        many of the last rows were made of label texts (``longtail.augment``); propensities are not
-        counted on them.
+        again with the same folder, data and parameters, goes on from there; inside
+        ``joblib.parallel_config`` its workers train the parts (``longtail.distributed``).
+        ``keep_rows``: so many training rows stay with the model, as negatives for ``add_labels``.
+        ``n_label_rows``: so many of the last rows were made of label texts (``longtail.augment``);
+        propensities are not counted on them.
         """
         return self._fit_with(
             X,
@@ -214,7 +215,7 @@ class XRLinear(LinearRanker):
                 "under inner nodes it is not convex. Use OneVsAll, or correction='surrogate'"
             )
         layers: list[Layer] = []
-        waiting: list[Callable[..., Layer]] = []
+        waiting: list[TrainingLevel] = []
         parents, parent_weight = all_rows(X.shape[0]), None
         for t in range(depth):
             relevance = by_column(tree.node_labels(Y, t, value="sum"))
@@ -224,24 +225,23 @@ class XRLinear(LinearRanker):
             if targets is not Y:
                 problem.positives = by_column(targets)[:, tree.label_of_leaf_]
             waiting.append(
-                functools.partial(
-                    train_in_parts,
-                    X,
+                TrainingLevel(
+                    f"level{t}",
+                    f"XRLinear, level {t + 1} of {depth}",
                     problem,
                     self._options(),
-                    name=f"level{t}",
-                    seed=(seed + t) % 2**64,
-                    n_threads=threads,
-                    batch_bytes=memory.batch_bytes,
-                    scratch_bytes=memory.scratch_bytes,
-                    checkpoint=finished,
-                    what=f"XRLinear, level {t + 1} of {depth}",
-                    spill=self.memory_limit is not None,
+                    (seed + t) % 2**64,
                 )
             )
             if t + 1 == depth or "man" in schemes[t]:  # the next level waits for this one
-                at_once = threads > 1 and self.memory_limit is None
-                layers += train_together(waiting, at_once=at_once)
+                layers += train_levels(
+                    X,
+                    waiting,
+                    memory,
+                    n_jobs=self.n_jobs,
+                    checkpoint=finished,
+                    spill=self.memory_limit is not None,
+                )
                 waiting = []
             if t + 1 < depth:
                 asked = "man" in schemes[t]
@@ -410,6 +410,8 @@ class XRLinear(LinearRanker):
         super()._set_state(state)
         self.tree_ = LabelTree._from_state(state.parts["tree"])
         sizes = [layer.n_children for layer in self.layers_]
+        if self.shard_ is not None:  # of the last level, it has a part
+            sizes[-1] = self.n_labels_
         if self.tree_.level_sizes_ != sizes:
             raise ModelFormatError(
                 f"the tree has levels of {self.tree_.level_sizes_} nodes, the layers of {sizes}"

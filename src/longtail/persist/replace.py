@@ -156,7 +156,7 @@ def _parents(folder: str) -> Iterator[None]:
 
 def _may_replace(target: str, overwrite: bool) -> bool:
     """True if ``target`` is free or may go, an error if it must stay, False to ask again."""
-    if os.path.dirname(target) == target or target == os.path.realpath(os.curdir):
+    if os.path.dirname(target) == target or target == _current_folder():
         raise ValueError(f"{target} cannot become a model: name a folder inside it")
     if not os.path.lexists(target):
         return True
@@ -174,6 +174,14 @@ def _may_replace(target: str, overwrite: bool) -> bool:
     if other == "" and not overwrite:
         raise FileExistsError(f"{target} holds a model: pass overwrite=True to replace it")
     return True
+
+
+def _current_folder() -> str | None:
+    """Where this process is; None if that was removed, as under a worker that outlives its job."""
+    try:
+        return os.path.realpath(os.curdir)
+    except FileNotFoundError:
+        return None
 
 
 def _stage(target: str) -> Staging:

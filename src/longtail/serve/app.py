@@ -27,6 +27,8 @@ from longtail.serve.predicting import Predicting
 from longtail.serve.problems import TYPE
 from longtail.serve.refusals import invalid, refusal
 from longtail.serve.settings import Settings
+from longtail.serve.shard_app import create_shard_app
+from longtail.tagger import Tagger
 from longtail.tagger.names import search_labels
 
 __all__ = ["create_app"]
@@ -70,6 +72,8 @@ def create_app(settings: Settings) -> Any:
     """Return the ASGI application of a server with these settings; load the model."""
     counters = Counters(settings.counters)
     holder = Holder(settings, counters)
+    if not isinstance(holder.current.tagger, Tagger):
+        return create_shard_app(settings, holder, counters)
     batcher = Batcher(settings.max_waiting, counters)
 
     @contextlib.asynccontextmanager

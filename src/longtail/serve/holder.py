@@ -18,22 +18,27 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import Any
 
+from longtail.base import Ranker
 from longtail.exceptions import ModelFormatError
 from longtail.serve.copying import Mark, load_copy, mark_of
 from longtail.serve.counters import Counters
 from longtail.serve.settings import Settings
 from longtail.tagger import Tagger
+from longtail.tagger.sharding import connect, members_of, shard_mark, sharded_parts
 
-__all__ = ["Holder", "Loaded", "load_model", "settle"]
+__all__ = ["Holder", "Loaded", "load_model", "n_labels_of", "settle"]
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class Loaded:
-    """A model, what tells it from the next one, and when it was loaded."""
+    """A model, what tells it from the next one, and when it was loaded.
 
-    tagger: Tagger
+    ``tagger``: a ``Tagger``, or a shard of its model.
+    """
+
+    tagger: Any
     mark: Mark | None
     since: str = field(
         default_factory=lambda: datetime.now(timezone.utc).isoformat(timespec="seconds")
@@ -41,10 +46,16 @@ class Loaded:
 
 
 def load_model(settings: Settings) -> Loaded:
-    """Load a copy of the model; refuse one that is not a tagger."""
+    """Load a copy of the model; refuse one that is neither a tagger nor a shard of one."""
     path = settings.model
     mark = mark_of(path)
     tagger = load_copy(path, settings.copies, settings.n_workers)
+    if isinstance(tagger, Ranker) and not isinstance(tagger, Tagger):
+        with contextlib.suppress(ModelFormatError):
+            shard_mark(tagger)
+            if settings.shards:
+                raise ValueError(f"{path} is a shard itself: --shard is for the front")
+            return Loaded(tagger, mark)
     if not isinstance(tagger, Tagger):
         raise ModelFormatError(
             f"{path} holds a {type(tagger).__name__}, which knows neither texts nor label names: "
@@ -52,8 +63,23 @@ def load_model(settings: Settings) -> Loaded:
         )
     if not (hasattr(tagger.vectorizer_, "transform_one") or tagger.model_.reads_texts):
         raise ModelFormatError(f"{path} was trained on features, and a server is asked for texts")
+    parts = sharded_parts(tagger.model_)
+    if parts and not settings.shards:
+        raise ModelFormatError(
+            f"the labels of {path} are in {parts[0].n_shards_} shards: serve these, and name their "
+            "addresses with --shard"
+        )
+    if settings.shards:
+        connect(tagger, settings.shards, token=settings.token, timeout=settings.timeout)
     tagger.predict(["a first question"], k=1)
     return Loaded(tagger, mark)
+
+
+def n_labels_of(model: Any) -> int:
+    """How many labels a tagger, or a shard, answers with."""
+    if isinstance(model, Tagger):
+        return len(model.label_names)
+    return len(members_of(model)[0].label_of_leaf_)
 
 
 def settle() -> None:

@@ -17,6 +17,7 @@ from fastapi.routing import APIRoute
 from pydantic import BaseModel, ValidationError
 
 from longtail.answers import AnswerOptions
+from longtail.linear.remote_shard import ShardLost
 from longtail.serve import schemas
 from longtail.serve.answers import explaining, explaining_one, rendered
 from longtail.serve.batching import Batcher, Busy
@@ -141,6 +142,8 @@ async def _read(
         return invalid(error.errors(include_url=False, include_input=False))
     try:
         return await answer(asked, receive)
+    except ShardLost as error:
+        return refusal(503, f"{error}; try again", {"retry-after": "1"})
     except Busy:
         return refusal(503, "too many texts are waiting; try again", {"retry-after": "1"})
     except (TypeError, ValueError) as error:

@@ -34,11 +34,11 @@ def run(settings: Settings, *, host: str = "127.0.0.1", port: int = 8000, worker
     except ImportError as error:
         missing = error.name or "fastapi"
         raise MissingDependencyError(missing, "serve", "longtail serve") from None
-    from longtail.serve.holder import load_model
+    from longtail.serve.holder import load_model, n_labels_of
     from longtail.serve.server import make_server
     from longtail.serve.supervisor import supervise
 
-    n_labels = len(load_model(settings).tagger.label_names)
+    n_labels = n_labels_of(load_model(settings).tagger)
     listening = _listen(host, port)
     if settings.hosts is None:
         settings = replace(settings, hosts=default_hosts(host))

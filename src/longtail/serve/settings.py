@@ -24,9 +24,10 @@ class Settings:
     (CORS), "*" for any; ``hosts``: names that the server
     answers to (``longtail.serve.hosts``), None for loopback's; ``rate``: requests that a client may
     send a second, None for any number; ``max_connections``: of one process; ``header_seconds``: for
-    a client to say what it wants; ``write_seconds``: for it to read some of the answer;
-    ``n_workers``: processes; ``counters`` and ``copies``: a file and a folder that they share their
-    numbers and the model in, None for a single process.
+    a client to say what it wants; ``write_seconds``: for it to read some of the answer; ``shards``:
+    addresses of the servers of the shards, for a model that was cut (``longtail shard``); they are
+    sent the same token; ``n_workers``: processes; ``counters`` and ``copies``: a file and a folder
+    that they share their numbers and the model in, None for a single process.
     """
 
     model: str
@@ -46,6 +47,7 @@ class Settings:
     max_connections: int = 1000
     header_seconds: float = 10.0
     write_seconds: float = 20.0
+    shards: tuple[str, ...] = ()
     n_workers: int = 1
     counters: str | None = None
     copies: str | None = None

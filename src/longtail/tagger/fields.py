@@ -20,6 +20,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail._validation import as_features, check_same_rows
+from longtail.features import Tfidf
 from longtail.features.tfidf_params import check_texts
 from longtail.tagger.given import GivenFeatures
 from longtail.tagger.plain_texts import PlainTexts
@@ -133,6 +134,8 @@ def vectorize(columns: Columns, vectorizer: Any, weights: Mapping[str, float] | 
         whole = joined(columns)
         vectorizer.fit(whole) if hasattr(vectorizer, "fit") else vectorizer.fit_transform(whole)
         return rows_of(columns, vectorizer, weights)
+    if is_matrix(columns) and isinstance(vectorizer, Tfidf):
+        return as_features(columns)  # made by it
     rows = as_features(vectorizer.fit_transform(columns), name="what the vectorizer returned")
     check_same_rows(len(joined(columns)), rows.shape[0], "texts", "what the vectorizer returned")
     return rows
@@ -156,6 +159,8 @@ def rows_of(columns: Columns, vectorizer: Any, weights: Mapping[str, float] | No
     """Return features (n, d) of columns, by a fitted vectoriser; see the formula above. Texts,
     where the model reads them itself.
     """
+    if sp.issparse(columns) and columns.shape[1] == getattr(vectorizer, "n_columns_", None):
+        return as_features(columns)  # rows that this Tfidf has made
     if is_matrix(columns) != isinstance(vectorizer, GivenFeatures):
         have, want = ("features", "texts") if is_matrix(columns) else ("texts", "features")
         raise TypeError(f"this tagger was fitted on {want}, and got {have}")

@@ -19,6 +19,7 @@ from longtail.augment import append_rows
 from longtail.base import unfitted
 from longtail.data.label_lists import is_label_matrix, label_lists
 from longtail.data.row_filter import RowFilter
+from longtail.features import Tfidf
 from longtail.tagger.label_rows import LabelRows
 
 __all__ = [
@@ -81,7 +82,9 @@ class Plan:
 
     def like(self, other: Plan) -> Plan:
         """Return this plan with vectoriser and model as another one has them."""
-        return replace(self, vectorizer=copied(other.vectorizer), model=other.model, why=other.why)
+        made = sp.issparse(other.columns) and isinstance(other.vectorizer, Tfidf)  # and is fitted
+        vectorizer = other.vectorizer if made else copied(other.vectorizer)
+        return replace(self, vectorizer=vectorizer, model=other.model, why=other.why)
 
 
 @dataclass(frozen=True)
@@ -89,13 +92,13 @@ class Rows:
     """A plan whose vectoriser is fitted, and the features ``X`` (n, d) that it makes.
 
     ``label_rows``: what is learned from label texts, if anything; ``seen``: the fingerprint of the
-    texts.
+    texts, or None where they are not known.
     """
 
     plan: Plan
     X: Any
     label_rows: LabelRows | None
-    seen: RowFilter
+    seen: RowFilter | None
 
     def with_model(self, model: Any, why: str) -> Rows:
         """Return the same rows for another model."""

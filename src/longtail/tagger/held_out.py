@@ -17,6 +17,7 @@ import scipy.sparse as sp
 
 from longtail._validation import as_seed
 from longtail.decide.rule import CountingRule, LearningRule
+from longtail.features.mapped_rows import take_rows
 from longtail.tagger.fitting import copied, fit_ranker
 from longtail.tagger.label_rows import LabelRows
 
@@ -98,7 +99,7 @@ def learn_from_held_out(
     log.info("%s: from answers to %s texts of a copy fitted without them", what, f"{size:,}")
     rest = ~held_out
     copy = fit_ranker(
-        copied(model), X[rest], Y[rest], label_rows, checkpoint, "held-out", label_texts
+        copied(model), take_rows(X, rest), Y[rest], label_rows, checkpoint, "held-out", label_texts
     )
     if needed:
         copy.calibrate(X[held_out], Y[held_out], random_state=seed)

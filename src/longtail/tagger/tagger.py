@@ -34,6 +34,7 @@ from longtail.tagger.fields import (
     vectorize,
 )
 from longtail.tagger.fitting import Plan, Rows, copied, described, fit_ranker, named_labels
+from longtail.tagger.given import GivenFeatures
 from longtail.tagger.growing import announce, teach
 from longtail.tagger.held_out import Curve, learn_from_held_out
 from longtail.tagger.label_rows import as_targets, label_rows
@@ -45,7 +46,7 @@ from longtail.tagger.provenance import made_now
 from longtail.tagger.saving import check_savable, restore, to_state
 from longtail.tagger.seen import row_keys
 from longtail.tagger.truth import Truth, as_pair, as_truth
-from longtail.tagger.vectorizers import own_vectorizer
+from longtail.tagger.vectorizers import is_fitted, maker_of, own_vectorizer
 
 __all__ = ["Tagger"]
 
@@ -69,8 +70,9 @@ class Tagger(Answering):
     vectorizer : a ``Tfidf``, or None to choose its parameters; a mapping, such as
         ``{"min_df": 1}``, names those that are not to be chosen. A ``TfidfVectorizer``,
         ``CountVectorizer`` or ``HashingVectorizer`` of scikit-learn is read as the ``Tfidf`` that
-        makes the same matrix. Anything else with ``fit_transform`` and ``transform`` from texts to
-        rows needs ``savable=False``
+        makes the same matrix. With features in place of texts, the fitted ``Tfidf`` that made
+        them (``vectorize_files``): the tagger then answers texts. Anything else with
+        ``fit_transform`` and ``transform`` from texts to rows needs ``savable=False``
     rule : a decision rule of ``longtail.decide``, or anything with its ``select``, that chooses
         among the 100 most probable labels of each text, and how many; None for the k best. A rule
         that learns (``FrankWolfe``, ``Threshold``) does so on texts held out of the training.
@@ -108,7 +110,8 @@ class Tagger(Answering):
 
     choice_: str
     label_texts_: list[str] | None
-    seen_: RowFilter | None  # of the training rows; None in models of older versions
+    # Of the training rows; None in models of older versions, and where their texts were not there.
+    seen_: RowFilter | None
     report_: dict[str, Any] | None  # of ``keep_report``: {"summary": …, "html": …}
     provenance_: dict[str, Any] | None  # None in models of older versions
     examples_: list[Any]  # texts, or texts by field
@@ -216,6 +219,8 @@ class Tagger(Answering):
         X = vectorize(columns, plan.vectorizer, weights)
         targets = as_targets(self.learn_label_texts)
         learned = label_rows(plan.vectorizer, X, plan.labels.texts, targets, self.random_state)
+        if is_matrix(columns) and not isinstance(plan.vectorizer, GivenFeatures):
+            return Rows(plan, X, learned, None)  # of texts that are not here
         keys, known = row_keys(columns, weights)
         return Rows(plan, X, learned, RowFilter.of(keys[known]))
 
@@ -306,6 +311,8 @@ class Tagger(Answering):
         }
         vectorizer = own_vectorizer(self.vectorizer, self.savable)
         chosen = choose(texts, n_labels, features=given, vectorizer=vectorizer, **settings)
+        if given and is_fitted(self.vectorizer):
+            chosen = replace(chosen, vectorizer=maker_of(columns, self.vectorizer))
         model = self.model
         if self.quality == "best":
             parts = best_parts(
@@ -383,7 +390,8 @@ class Tagger(Answering):
         """
         self._check_fitted()
         columns = self._columns(texts)
-        if self.seen_ is None:
+        made = is_matrix(columns) and not isinstance(self.vectorizer_, GivenFeatures)
+        if self.seen_ is None or made:  # rows do not tell which text they were
             return None
         return self.seen_.overlap(*row_keys(columns, check_weights(self.field_weights)))
 

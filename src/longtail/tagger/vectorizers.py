@@ -11,7 +11,22 @@ from longtail.features.tfidf_params import TfidfParams
 from longtail.tagger.fitting import copied
 from longtail.tagger.saving import check_savable
 
-__all__ = ["own_vectorizer"]
+__all__ = ["is_fitted", "maker_of", "own_vectorizer"]
+
+
+def is_fitted(given: Any) -> bool:
+    """Whether this is a ``Tfidf`` that has learned its terms."""
+    return isinstance(given, Tfidf) and hasattr(given, "n_columns_")
+
+
+def maker_of(X: Any, vectorizer: Tfidf) -> Tfidf:
+    """Return the fitted vectoriser; raise ValueError if it cannot have made these rows."""
+    if X.shape[1] != vectorizer.n_columns_:
+        raise ValueError(
+            f"the rows have {X.shape[1]:,} features, and the vectorizer makes "
+            f"{vectorizer.n_columns_:,}: give the one that made them, or none"
+        )
+    return vectorizer
 
 
 def own_vectorizer(given: Any, savable: bool) -> Any:

@@ -215,6 +215,12 @@ class TextNetwork(TextRanker):
         there when it is started again with the same data and parameters. ``n_label_rows``: so many
         of the last rows are texts of labels (``longtail.augment``); they are neither validated on
         nor counted in propensities.
+
+        In a process group (``torch.distributed.init_process_group``, as under ``torchrun``), all
+        processes call ``fit`` with the same arguments and train one model together
+        (``longtail.deep.group``): each encodes a share of every batch and learns a range of the
+        labels, and all of them end with the whole model. Checkpoints go on with any number of
+        processes.
         """
         return self._learn(X, Y, checkpoint=checkpoint, n_label_rows=n_label_rows)
 

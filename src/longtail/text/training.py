@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 import torch
 from torch import nn
 
@@ -18,6 +20,7 @@ from longtail.deep.batches.token_rows import TokenRows
 from longtail.deep.encoders.average import Average
 from longtail.deep.encoders.convolution import Convolution
 from longtail.deep.encoders.transformer import Transformer
+from longtail.deep.group import Group
 from longtail.deep.objectives import ErrorLength, SquaredError, named
 from longtail.deep.output_plan import OutputPlan
 from longtail.deep.outputs.chosen import chosen_layer, drawn_outputs, output_arrays
@@ -72,6 +75,9 @@ def train_text_network(
     )
     if outputs.learning_rate is not None:
         plan = replace(plan, output_learning_rate=outputs.learning_rate)
+    group = Group.current()
+    if group is not None:
+        group.check_same(_told(plan, outputs, tokens, targets))
     valid, rows = plan.split(len(tokens))
     with own_randomness(device):
         torch.manual_seed(plan.seed % 2**63)
@@ -79,6 +85,8 @@ def train_text_network(
         if start is None and isinstance(encoder, Average):
             encoder.prepare(tokens[rows])
         encoder = encoder.to(device)
+    if group is not None:
+        group.same_start(encoder)
     if start is None:
         rng = np.random.default_rng([plan.seed, 3])
         bias = objective.start_bias(targets[rows])
@@ -87,7 +95,12 @@ def train_text_network(
         first = start._output_arrays()
     steps = -(-len(rows) // plan.batch_size)
     output = chosen_layer(
-        outputs, plan, first, total_steps=plan.epochs * steps, counts=label_counts(targets)
+        outputs,
+        plan,
+        first,
+        total_steps=plan.epochs * steps,
+        counts=label_counts(targets),
+        group=group,
     )
     if outputs.auxiliary:
         output = with_clusters(output, outputs, plan, tokens[rows], targets[rows], steps)
@@ -126,11 +139,21 @@ def train_text_network(
             threads=plan.threads,
             **({} if outputs == OutputPlan() else {"outputs": asdict(outputs)}),
         ),
+        group=group,
         title=type(model).__name__,
     )
     with torch_threads(plan):
         outcome = trainer.run()
     return Trained(encoder.eval(), output_arrays(getattr(output, "main", output)), outcome)
+
+
+def _told(plan: Plan, outputs: OutputPlan, tokens: Tokens, targets: Any) -> Any:
+    """What the processes of a group must agree in, in few bytes."""
+    digest = hashlib.blake2b(np.ascontiguousarray(tokens.ids).data)
+    parts = (targets.indptr, targets.indices) if sp.issparse(targets) else (targets,)
+    for part in (tokens.offsets, *parts):
+        digest.update(np.ascontiguousarray(part).data)
+    return str(plan), str(outputs), targets.shape, digest.hexdigest()
 
 
 def plan_text_network(

@@ -29,6 +29,10 @@ class TokenBatch:
     def __len__(self) -> int:
         return len(self.ids)
 
+    def rows(self, some: slice) -> TokenBatch:
+        """Return some rows, padded as all of them are."""
+        return TokenBatch(self.ids[some], self.mask[some], self.full)
+
     def pieces(self, count: int) -> list[TokenBatch]:
         """Cut the batch into so many parts of about equal size."""
         ids, masks = self.ids.tensor_split(count), self.mask.tensor_split(count)

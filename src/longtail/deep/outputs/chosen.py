@@ -9,9 +9,11 @@ import numpy as np
 import torch
 
 from longtail.deep.answers import OutputArrays
+from longtail.deep.group import Group
 from longtail.deep.output_plan import OutputPlan
 from longtail.deep.outputs.fan_in import FanIn, Rewiring, drawn_index
 from longtail.deep.outputs.full import Full
+from longtail.deep.outputs.label_shard import LabelShard
 from longtail.deep.outputs.layer import Layer
 from longtail.deep.outputs.lean import Lean
 from longtail.deep.training.plan import Plan
@@ -52,11 +54,22 @@ def chosen_layer(
     total_steps: int,
     counts: np.ndarray | None = None,
     pool: Executor | None = None,
+    group: Group | None = None,
 ) -> Layer:
     """Return the layer of a plan, which begins with the arrays ``start``.
 
-    ``total_steps`` of the training; ``counts`` (L,): how often labels occur.
+    ``total_steps`` of the training; ``counts`` (L,): how often labels occur; ``group``: the
+    processes that share the labels.
     """
+    if group is not None:
+        own = _own_labels(output, start, group)
+        some = OutputArrays(start.weights[own], start.bias[own])
+        return LabelShard(
+            chosen_layer(output, plan, some, total_steps=total_steps, pool=pool),
+            own,
+            len(start.bias),
+            group,
+        )
     device = torch.device(plan.device)
 
     def to(array: np.ndarray) -> torch.Tensor:
@@ -110,9 +123,32 @@ def chosen_layer(
     )
 
 
+def _own_labels(output: OutputPlan, start: OutputArrays, group: Group) -> slice:
+    """Return the labels of this process; raise ValueError for a layer that cannot be cut."""
+    cannot = [
+        name
+        for name, used in (
+            ("fan_in", output.fan_in is not None),
+            ("auxiliary", bool(output.auxiliary)),
+            ("compensated", bool(output.compensated)),
+        )
+        if used
+    ]
+    if cannot:
+        raise ValueError(
+            f"an output layer with {cannot[0]} is trained by one process, not by {group.size}"
+        )
+    if len(start.bias) < group.size:
+        raise ValueError(
+            f"{len(start.bias)} labels cannot be shared out among {group.size} processes"
+        )
+    return group.share(len(start.bias))
+
+
 def output_arrays(layer: Any) -> OutputArrays:
-    """Return what a layer has learned."""
-    arrays = {name: t.detach().cpu().numpy().copy() for name, t in layer.trained().items()}
+    """Return what a layer has learned, with the labels of every process."""
+    learned = layer.whole(layer.trained())
+    arrays = {name: t.detach().cpu().numpy().copy() for name, t in learned.items()}
     if "index" in arrays:
         hidden = None
         if "wide_weights" in arrays:

@@ -74,6 +74,12 @@ class Heads:
         self.steps = 0
         self.labels: torch.Tensor | None = None
 
+    def whole(self, arrays: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+        return arrays
+
+    def part(self, arrays: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+        return arrays
+
     @property
     def device(self) -> torch.device:
         return self.modules["dual"].weight.device  # type: ignore[return-value]

@@ -59,6 +59,14 @@ class Layer(ABC):
     def load(self, arrays: dict[str, torch.Tensor], steps: int) -> None:
         """Take over what ``arrays`` returned after so many steps."""
 
+    def whole(self, arrays: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+        """Return arrays of ``trained`` or ``arrays`` with the labels of every process."""
+        return arrays
+
+    def part(self, arrays: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+        """Return of arrays that ``whole`` returned what is this process's own."""
+        return arrays
+
     @abstractmethod
     def step(
         self,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
@@ -41,6 +42,15 @@ def _arrays(item: Any) -> list[np.ndarray]:
     return [item.offsets, item.ids] if hasattr(item, "offsets") else [np.asarray(item)]
 
 
+def _best(
+    learned: dict[str, torch.Tensor],
+    change: Callable[[dict[str, torch.Tensor]], dict[str, torch.Tensor]],
+) -> dict[str, torch.Tensor]:
+    """Return what was best, with the arrays of the output layer changed."""
+    own = {name: array for name, array in learned.items() if name.startswith("output.")}
+    return {**learned, **change(own)}
+
+
 class Checkpoint:
     """A folder with the state of a training, and what it must agree with."""
 
@@ -48,14 +58,18 @@ class Checkpoint:
         self.path, self.fingerprint = path, fingerprint
 
     def save(self, trainer: Any, spent: float) -> None:
-        """Write down the training as it is."""
+        """Write down the training as it is; of several processes, the first one writes."""
+        output, processes = trainer.output, trainer.group
         groups = {
             "encoder": trainer.optimiser.arrays(),
             "buffer": dict(trainer.encoder.named_buffers()),
-            "output": trainer.output.arrays(),
-            "best": trainer.best or {},
+            "output": output.whole(output.arrays()),
+            "best": _best(trainer.best or {}, output.whole),
             "feed": trainer.feed.arrays(),
         }
+        if processes is not None and processes.rank:
+            processes.wait()
+            return
         arrays: dict[str, np.ndarray] = {}
         names: dict[str, list[str]] = {}
         for group, tensors in groups.items():
@@ -74,6 +88,8 @@ class Checkpoint:
         }
         state = persist.State("network-checkpoint", {}, arrays, meta)
         persist.save(self.path, state, overwrite=True)
+        if processes is not None:
+            processes.wait()
 
     def resume(self, trainer: Any) -> float:
         """Take over a checkpoint if there is one; return the seconds spent until then."""
@@ -94,9 +110,10 @@ class Checkpoint:
         buffers = dict(trainer.encoder.named_buffers())
         for name, tensor in groups["buffer"].items():
             buffers[name].copy_(tensor)
-        trainer.output.load(groups["output"], meta["steps"])
+        output = trainer.output
+        output.load(output.part(groups["output"]), meta["steps"])
         trainer.feed.load(groups.get("feed", {}))
-        trainer.best = groups["best"] or None
+        trainer.best = _best(groups["best"], output.part) or None
         trainer.best_value, trainer.best_epoch = meta["best"]
         trainer.history = list(meta["history"])
         schedule = trainer.schedule

@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from longtail.deep.group import Group
 from longtail.deep.objectives.objective import Objective
 from longtail.deep.optimisers import clip_gradients
 from longtail.deep.outputs.layer import Layer
@@ -29,8 +30,16 @@ log = logging.getLogger(__name__)
 class Step:
     """Forward and backward of one batch; ``begin`` starts an epoch."""
 
-    def __init__(self, encoder: nn.Module, output: Layer, objective: Objective, plan: Plan) -> None:
+    def __init__(
+        self,
+        encoder: nn.Module,
+        output: Layer,
+        objective: Objective,
+        plan: Plan,
+        group: Group | None = None,
+    ) -> None:
         self.encoder, self.output, self.objective, self.plan = encoder, output, objective, plan
+        self.group = group
         self.device = torch.device(plan.device)
         self.low = plan.low
         self.pieces = 1
@@ -51,9 +60,19 @@ class Step:
         self, inputs: Any, targets: Any, rate: float, number: int, *, want_loss: bool = False
     ) -> torch.Tensor | None:
         """Update the output layer and leave the gradient of the encoder with its parameters."""
+        whole, share = len(inputs), slice(0, len(inputs))
+        if self.group is not None:
+            share = self.group.share(whole)
+            inputs = inputs.rows(share)
         if self.plan.micro_batch is not None:
             self.pieces = max(self.pieces, -(-len(inputs) // self.plan.micro_batch))
-        vectors, h = self.forward(inputs, number)
+        if len(inputs):
+            vectors, h = self.forward(inputs, number)
+        else:  # a batch of fewer rows than processes
+            vectors, h = None, torch.zeros((0, self.encoder.width), device=self.device)  # type: ignore[call-overload]
+        if self.group is not None:
+            shares = [self.group.share(whole, rank) for rank in range(self.group.size)]
+            h = self.group.gather(h, [each.stop - each.start for each in shares])
         dropped = self._dropped(h)
         loss, gradient = self.output.step(
             h if dropped is None else h * dropped,
@@ -64,7 +83,9 @@ class Step:
         )
         if dropped is not None:
             gradient *= dropped
-        self.backward(inputs, vectors, gradient, number)
+        self.backward(inputs, vectors, gradient[share], number)
+        if self.group is not None:
+            self.group.sum_gradients(self.encoder)
         if self.plan.clip is not None:
             clip_gradients(self.encoder, self.plan.clip)
         return loss
@@ -112,6 +133,8 @@ class Step:
 
     def _vectors(self, inputs: Any, number: int, piece: int) -> torch.Tensor:
         if self.encoder.training:
+            if self.group is not None:  # as the pieces of one process, in the order of rows
+                piece += self.group.rank * self.pieces
             state = np.random.SeedSequence([self.plan.seed, 6, number, piece]).generate_state(1)
             torch.manual_seed(int(state[0]))
         with self._precision():

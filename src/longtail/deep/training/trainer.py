@@ -15,6 +15,7 @@ from torch import nn
 
 from longtail._progress import Progress
 from longtail.deep.batches.feed import Feed
+from longtail.deep.group import Group
 from longtail.deep.objectives.objective import Objective
 from longtail.deep.optimisers import EncoderOptimiser, optimiser_of
 from longtail.deep.outputs.layer import Layer
@@ -65,7 +66,8 @@ class Trainer:
     best epoch.
 
     ``validate(encode, output)`` returns what early stopping watches; ``checkpoint`` is a folder
-    that was opened for this training; ``after_epoch(epoch, seconds)`` may look at the model, and
+    that was opened for this training; ``group``: the processes that train together;
+    ``after_epoch(epoch, seconds)`` may look at the model, and
     the time it takes is not counted. ``first_loss``: that of the first step.
     """
 
@@ -79,6 +81,7 @@ class Trainer:
     pruning: Pruning | None = None
     optimiser: EncoderOptimiser | None = None
     after_epoch: Callable[[int, float], None] | None = None
+    group: Group | None = None
     title: str = "Network"
 
     step: Step = field(init=False)
@@ -97,7 +100,7 @@ class Trainer:
             self.optimiser = optimiser_of(
                 self.encoder, plan.weight_decay, compensated=plan.precision == "bfloat16-weights"
             )
-        self.step = Step(self.encoder, self.output, self.objective, plan)
+        self.step = Step(self.encoder, self.output, self.objective, plan, self.group)
 
     def run(self) -> Outcome:
         """Train all epochs, or until early stopping, from the last checkpoint on."""
@@ -109,6 +112,8 @@ class Trainer:
                     break
                 began = time.perf_counter()
                 loss = self._epoch(epoch, progress)
+                if self.group is not None:
+                    self.group.same_buffers(self.encoder)
                 if self.pruning is not None:
                     self.pruning.after_epoch(epoch)
                 if device.type == "cuda":

@@ -18,6 +18,7 @@ from longtail.linear.explain.node_weights import node_weights, path_to
 from longtail.linear.explain.profile import LabelProfile, by_weight, siblings_by_cosine
 from longtail.linear.search.layer import Layer
 from longtail.linear.search.post_processing import post_processors
+from longtail.linear.shards import check_whole
 
 __all__ = ["Explaining"]
 
@@ -48,7 +49,7 @@ class Explaining:
         >>> bool(abs(why.baseline + why.shares.sum() - why.score) < 1e-6)
         True
         """
-        self._check_fitted()  # type: ignore[attr-defined]
+        check_whole(self)
         features, values = self._one_row(x)
         _check_names(feature_names, self.n_features_in_)
         label = self._label_id(label)
@@ -77,7 +78,7 @@ class Explaining:
         Labels are near by the cosine of their weights, among the labels of the same group (all of
         them, in ``OneVsAll``).
         """
-        self._check_fitted()  # type: ignore[attr-defined]
+        check_whole(self)
         _check_names(feature_names, self.n_features_in_)
         label = self._label_id(label)
         *above, leaf = path_to(self.layers_, self._leaf_of(label))

@@ -22,6 +22,7 @@ from longtail.features.unit_length import unit_rows
 from longtail.linear.grow.arranging import arranged, install
 from longtail.linear.grow.inner_nodes import split_node, teach
 from longtail.linear.grow.new_labels import Rows, find_homes, train_labels
+from longtail.linear.shards import check_whole
 
 if TYPE_CHECKING:
     from longtail.linear.ranker import LinearRanker
@@ -78,7 +79,7 @@ class Growing:
         array([[2]], dtype=int32)
         """
         model: Any = self
-        model._check_fitted()
+        check_whole(model)
         rows = _read_rows(model, X, Y, Y_old, negatives)
         vocabulary = grown_names(model.label_names_, names, rows.new.shape[1])
         largest = int(np.diff(model.layers_[-1].child_ptr).max())
@@ -119,7 +120,7 @@ class Growing:
         1
         """
         model: Any = self
-        model._check_fitted()
+        check_whole(model)
         gone = np.zeros(model.n_labels_, bool)
         gone[_label_ids(labels, model.n_labels_)] = True
         if gone.all():
@@ -157,7 +158,7 @@ class Growing:
         2
         """
         model: Any = self
-        model._check_fitted()
+        check_whole(model)
         X = _features(model, X)
         Y = as_labels(Y, n_rows=X.shape[0], n_labels=model.n_labels_)
         if Y.shape[1] != model.n_labels_:

@@ -40,6 +40,7 @@ class Checkpoint:
 
     def __init__(self, path: str | os.PathLike[str], problem: str) -> None:
         self.path = Path(path)
+        self.problem = problem
         self.path.mkdir(parents=True, exist_ok=True)
         note = self.path / "problem.json"
         if note.exists():

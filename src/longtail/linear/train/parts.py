@@ -7,9 +7,9 @@ blocks of siblings, not to calls, so parts put together are the level trained at
 
 from __future__ import annotations
 
+import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -21,12 +21,27 @@ from longtail._progress import Progress
 from longtail.linear.search.layer import Layer
 from longtail.linear.train.checkpoint import Checkpoint
 from longtail.linear.train.level import LevelProblem, row_entries, train_level
+from longtail.linear.train.memory import MemoryPlan
 from longtail.linear.train.solver_options import SolverOptions
 
-__all__ = ["Part", "plan_parts", "train_in_parts", "train_together"]
+__all__ = ["Part", "TrainingLevel", "plan_parts", "save_part", "train_in_parts", "train_part"]
 
 CHUNK = 4096  # children; kMaxChunk of the core
 _MOST_PARTS = 64  # per level: so much is lost at most when a run is cut short
+
+
+@dataclass(frozen=True)
+class TrainingLevel:
+    """A level to train: its ``name`` in checkpoints, and ``what`` it is called while it runs."""
+
+    name: str
+    what: str
+    problem: LevelProblem
+    options: SolverOptions
+    seed: int
+
+    def part_name(self, part: Part) -> str:
+        return f"{self.name}-{part.first}"
 
 
 @dataclass(frozen=True)
@@ -80,16 +95,11 @@ def _join(part: Part, piece: Part, child_ptr: np.ndarray) -> bool:
 
 def train_in_parts(
     X: Any,
-    problem: LevelProblem,
-    options: SolverOptions,
+    level: TrainingLevel,
+    memory: MemoryPlan,
     *,
-    name: str,
-    seed: int,
     n_threads: int,
-    batch_bytes: int,
-    scratch_bytes: int,
     checkpoint: Checkpoint | None,
-    what: str,
     spill: bool = False,
     stop: threading.Event | None = None,
 ) -> Layer:
@@ -99,74 +109,68 @@ def train_in_parts(
     files (in the folder of the checkpoint, if there is one). Once ``stop`` is set, training ends
     with a KeyboardInterrupt.
     """
+    problem = level.problem
     n_children = int(problem.child_ptr[-1])
-    with Progress(what, stop=stop) as progress:
+    with Progress(level.what, stop=stop) as progress:
         if checkpoint is None and not spill:
             return train_level(
                 X,
                 problem,
-                options,
-                seed=seed,
+                level.options,
+                seed=level.seed,
                 n_threads=n_threads,
-                batch_bytes=batch_bytes,
-                scratch_bytes=scratch_bytes,
+                batch_bytes=memory.batch_bytes,
+                scratch_bytes=memory.scratch_bytes,
                 progress=progress,
             )
         folder = None if checkpoint is None else checkpoint.path
         layers = []
         for part in plan_parts(problem, row_entries(X)):
-            label = f"{name}-{part.first}"
-            layer = None if checkpoint is None else checkpoint.load(label, _read_layer)
+            name = level.part_name(part)
+            layer = None if checkpoint is None else checkpoint.load(name, _read_layer)
             if layer is None:
-                layer = train_level(
-                    X,
-                    cut(problem, part),
-                    options,
-                    seed=seed,
-                    first_child=part.first,
-                    n_threads=n_threads,
-                    batch_bytes=batch_bytes,
-                    scratch_bytes=scratch_bytes,
-                    folder=folder,
-                    progress=_shifted(progress, part, n_children),
-                )
+                shifted = _shifted(progress, part, n_children)
+                layer = train_part(X, level, part, memory, n_threads, folder, shifted)
                 if checkpoint is not None:
-                    saved = persist.State("linear-part", {})
-                    layer.put_state(saved, "layer")
-                    checkpoint.save(label, saved)
+                    save_part(checkpoint, name, layer)
             layers.append(layer.spilled(folder) if spill else layer)
             progress(part.last, n_children)  # parts may be too short for the core to report any
     return Layer.join(layers, np.asarray(problem.child_ptr), spill=spill, folder=folder)
 
 
+def train_part(
+    X: Any,
+    level: TrainingLevel,
+    part: Part,
+    memory: MemoryPlan,
+    n_threads: int,
+    folder: str | os.PathLike[str] | None,
+    progress: Callable[[int, int], None],
+) -> Layer:
+    """The layer of one part of a level."""
+    return train_level(
+        X,
+        cut(level.problem, part),
+        level.options,
+        seed=level.seed,
+        first_child=part.first,
+        n_threads=n_threads,
+        batch_bytes=memory.batch_bytes,
+        scratch_bytes=memory.scratch_bytes,
+        folder=folder,
+        progress=progress,
+    )
+
+
+def save_part(checkpoint: Checkpoint, name: str, layer: Layer) -> None:
+    """Keep a finished part, for ``train_in_parts`` to find."""
+    saved = persist.State("linear-part", {})
+    layer.put_state(saved, "layer")
+    checkpoint.save(name, saved)
+
+
 def _read_layer(saved: persist.State) -> Layer:
     return Layer.from_state(saved, "layer")
-
-
-def train_together(levels: Sequence[Callable[..., Layer]], *, at_once: bool) -> list[Layer]:
-    """Layers of levels that do not wait for one another, trained side by side if ``at_once``.
-
-    Each is called with ``stop=``, an event to watch. An upper level has few blocks of labels and
-    cannot feed many threads by itself. Ctrl-C reaches the calling thread only, which stops the
-    others.
-    """
-    stop = threading.Event()
-    if not at_once or len(levels) == 1:
-        return [train(stop=stop) for train in levels]
-    with ThreadPoolExecutor(len(levels)) as pool:
-        running = [pool.submit(train, stop=stop) for train in levels]
-        try:
-            while wait(running, timeout=0.1, return_when=FIRST_EXCEPTION).not_done:
-                failed = [task for task in running if task.done() and task.exception()]
-                if failed:
-                    break
-        finally:
-            stop.set()  # those that are done do not care
-        for task in running:
-            error = task.exception()
-            if error is not None and not isinstance(error, KeyboardInterrupt):
-                raise error
-        return [task.result() for task in running]
 
 
 def cut(problem: LevelProblem, part: Part) -> LevelProblem:
