@@ -167,7 +167,7 @@ def test_rooms_of_kernels_stand_on_base_alone() -> None:
     if not KERNELS.is_dir():
         pytest.skip("the C++ sources are not here")
     rooms = sorted(path.name for path in KERNELS.iterdir())
-    assert rooms == ["base", "codes", "decide", "linear", "outputs", "text", "tree"]
+    assert rooms == ["base", "codes", "decide", "fusion", "linear", "outputs", "text", "tree"]
     for room in rooms:
         assert "```text" in (KERNELS / room / "README.md").read_text(), "a page draws the layout"
         for path in sorted((KERNELS / room).glob("*.[hc]*")):

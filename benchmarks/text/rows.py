@@ -12,14 +12,15 @@ tokenizer; it is small enough to be carried to another machine, which then needs
 ``--titles`` cuts texts after their first sentence, the title, and writes ``NAME-titles.npz``.
 ``--encoder words`` takes the words of the training texts (and label texts) for a vocabulary, as
 encoders that begin from nothing do, and writes ``NAME-words.npz`` or ``NAME-titles-words.npz``.
-``--tfidf`` writes the features of the same rows, ``NAME-tfidf.npz``, with values of 16 bits.
+``--tfidf`` writes the features of the same rows and of label texts, ``NAME-tfidf.npz``, with values
+of 16 bits.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -116,7 +117,7 @@ def prepare_tfidf(name: str, output: Path) -> Path:
     rows = read_texts(name)
     vectorizer = lt.Tfidf().fit(rows.tokens["train"])
     arrays = {"n_features": np.array(len(vectorizer.get_feature_names_out()))}
-    for split, texts in rows.tokens.items():
+    for split, texts in {**rows.tokens, "label": rows.labels}.items():
         X = vectorizer.transform(texts)
         arrays |= {f"{split}_indptr": X.indptr, f"{split}_indices": X.indices}
         arrays[f"{split}_values"] = X.data.astype(np.float16)
@@ -128,16 +129,23 @@ def prepare_tfidf(name: str, output: Path) -> Path:
 def load_paired(name: str, folder: Path) -> Rows:
     """Return what ``prepare`` and ``prepare_tfidf`` wrote, side by side."""
     rows = load(name, folder)
+    labels = rows.labels
     with np.load(folder / f"{name}-tfidf.npz") as file:
         width = int(file["n_features"])
-        for split, tokens in rows.tokens.items():
+
+        def paired(split: str, tokens: lt.data.Tokens) -> PairedRows:
             values, indices, indptr = (
                 file[f"{split}_{part}"] for part in ("values", "indices", "indptr")
             )
             shape = (len(tokens), width)
             X = sp.csr_matrix((values.astype(np.float32), indices, indptr), shape=shape)
-            rows.tokens[split] = PairedRows(tokens, X)
-    return rows
+            return PairedRows(tokens, X)
+
+        for split, tokens in rows.tokens.items():
+            rows.tokens[split] = paired(split, tokens)
+        if labels is not None and "label_values" in file:
+            labels = paired("label", labels)
+    return replace(rows, labels=labels)
 
 
 def put(arrays: dict[str, np.ndarray], name: str, tokens: lt.data.Tokens) -> None:

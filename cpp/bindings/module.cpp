@@ -16,6 +16,7 @@ void bind_xc(nb::module_& m);
 void bind_tree(nb::module_& m);
 void bind_decide(nb::module_& m);
 void bind_outputs(nb::module_& m);
+void bind_fusion(nb::module_& m);
 }  // namespace lt::bind
 
 NB_MODULE(_core, m) {
@@ -38,4 +39,5 @@ NB_MODULE(_core, m) {
   lt::bind::bind_tree(m);
   lt::bind::bind_decide(m);
   lt::bind::bind_outputs(m);
+  lt::bind::bind_fusion(m);
 }

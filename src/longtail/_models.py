@@ -130,9 +130,15 @@ def is_known(estimator: Any) -> bool:
 def load(path: str | os.PathLike[str], *, mmap: bool = True, verify: bool = False) -> Any:
     """Return the estimator saved in the directory ``path``, ready to predict.
 
-    With ``mmap`` (the default) arrays stay in their files and are read page by page when used, so
-    loading takes milliseconds and processes share them; ``mmap=False`` reads them into memory.
-    Sizes and bounds are always checked; ``verify=True`` also compares the checksum of every file.
+    Parameters
+    ----------
+    path : str or path
+        What ``save`` was given.
+    mmap : bool
+        Whether arrays stay in their files and are read page by page when used: loading takes
+        milliseconds, and processes share them. False reads them into memory.
+    verify : bool
+        Whether to compare the checksum of every file. Sizes and bounds are always checked.
 
     Raises ``FileNotFoundError`` if nothing is there, and ``ModelFormatError``, saying which file
     and why, for what is truncated, altered, newer than this version, or not a model.

@@ -175,7 +175,13 @@ class Estimator:
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the fitted estimator to the directory ``path``, all of it or nothing.
 
-        ``longtail.load`` reads it back; ``longtail.persist`` tells the format and what is refused.
+        Parameters
+        ----------
+        path : str or path
+            ``longtail.load`` reads it back; ``longtail.persist`` tells the format.
+        overwrite : bool
+            Whether to replace a model that is there. Without it, a folder that is not empty is
+            refused.
         """
         self._check_fitted()
         persist.save(path, self._get_state(), overwrite=overwrite)
@@ -219,8 +225,16 @@ class Ranker(Estimator):
     def fit(self: SomeRanker, X: Any, Y: Any) -> SomeRanker:
         """Learn from features ``X`` (n, d) and labels ``Y`` (n, L).
 
-        ``X`` may be any SciPy sparse matrix, array or data frame; ``Y`` an indicator matrix of any
-        of these kinds, or one list of label ids per row.
+        Parameters
+        ----------
+        X : sparse matrix, array or data frame of shape (n, d)
+            Features; any format of SciPy will do.
+        Y : matrix of shape (n, L), or list of lists of int
+            An indicator matrix of any of these kinds, or the label ids of each row.
+
+        Returns
+        -------
+        self
         """
         return self._learn(X, Y)
 
@@ -250,16 +264,23 @@ class Ranker(Estimator):
         self.label_names_ = None
 
     def predict_topk(self, X: Any, k: int = 5, *, include: Any = None, exclude: Any = None) -> TopK:
-        """Return the k best labels of each row, best first; equal scores go to the smaller label
-        id.
+        """Return the k best labels of each row, best first.
 
-        ``include`` lists the label ids to choose from, ``exclude`` those to leave out (or names,
-        see ``name_labels``): one list for all rows, or a sequence of lists, one per row, in which
-        None stands for no list; a mask (L,) or a sparse matrix (n, L) will do too. If k labels are
-        left, k come back.
+        Parameters
+        ----------
+        X : sparse matrix, array or data frame of shape (n, d)
+            Features, as wide as those of ``fit``.
+        k : int
+            Answers per row. A k above the number of labels and above 1,000 is refused.
+        include, exclude : list of labels, one such list per row, mask (L,) or matrix (n, L)
+            Labels to choose from, and labels to leave out: ids, or names after ``name_labels``. In
+            a sequence of lists, None stands for no list. If k labels are left, k come back.
 
-        A row with fewer than k answers, as when k is above the number of labels, is padded with -1;
-        a k above both that number and 1,000 is refused.
+        Returns
+        -------
+        TopK
+            Equal scores go to the smaller label id. A row with fewer than k answers is padded with
+            -1.
         """
         return self._rank(X, k, self._predict_topk, self._predict_allowed, include, exclude)
 
@@ -331,8 +352,9 @@ class Ranker(Estimator):
         return self.predict_topk(X, k).to_csr(binary=True)
 
     def score(self, X: Any, Y: Any, k: int = 1) -> float:
-        """Return precision at k, the mean share of the k best labels that are true; for grid
-        search.
+        """Return precision at k, the mean share of the k best labels that are true.
+
+        This is what grid search maximises.
 
         ``longtail.evaluate`` says much more, also about rare labels.
         """

@@ -134,6 +134,24 @@ def test_train_from_standard_input(folder: Path) -> None:
     assert answer["labels"] == 3 and answer["report"]["metrics"]["P@1"]["value"] > 0.9
 
 
+def test_train_fuses_every_kind_of_model(folder: Path) -> None:
+    data = write_tickets(folder / "many.jsonl", 400)
+    made = folder / "best"
+    done = run("train", data, "-o", made, "--quality", "best", "--full")
+    assert "expected: one per label" in done.stderr and "fused, over" in done.stderr
+    assert "What each part adds" in done.stdout and "whole without it" in done.stdout
+    tagger = lt.load(made, verify=True)
+    assert tagger.predict(["paper jam"], k=1)[0][0][0] == "printer"
+    assert tagger.report_["summary"]["parts"][0]["name"] == "whole"
+    assert "Parts of the model" in tagger.report_["html"]
+    why = run("explain", made, "paper jam in tray two")
+    assert "paper" in why.stdout and "by one per label" in why.stdout
+    mixed = run("train", data, "-o", folder / "no", "--quality", "best", "--model", "mach", code=2)
+    assert "leave out --model" in mixed.stderr
+    other = run("train", data, "-o", folder / "no", "--quality", "good", code=2)
+    assert "quality must be one of fast, best" in other.stderr
+
+
 def test_train_corrects_for_missing_labels(folder: Path) -> None:
     options = ("--missing-labels", "jain", "--correction", "surrogate+balance", "--test-size", 0)
     for name in ("one-vs-all", "ensemble"):

@@ -84,6 +84,22 @@ WITH_TEXTS = [
         texts=True,
     ),
     Case(
+        "Ensemble(learned, texts)",
+        lambda **p: lt.Ensemble(
+            **{
+                "models": [
+                    (lt.Tfidf(min_df=1), lt.OneVsAll()),
+                    lt.TextNetwork(**TEXTS),
+                    (1, lt.baselines.NearestNeighbors(weights="softmax")),
+                ],
+                "rule": "learned",
+                "folds": 2,
+                **p,
+            }
+        ),
+        texts=True,
+    ),
+    Case(
         "MACH(texts)",
         lambda **p: lt.MACH(
             **{"estimator": lt.TextNetwork(**TEXTS), "n_buckets": 8, "n_repetitions": 2, **p}
@@ -103,6 +119,16 @@ CASES = [
     Case(
         "Ensemble",
         lambda **p: lt.Ensemble(models=[lt.OneVsAll(), lt.baselines.NearestNeighbors()], **p),
+    ),
+    Case(
+        "Ensemble(learned)",
+        lambda **p: lt.Ensemble(
+            **{
+                "models": [lt.OneVsAll(), lt.baselines.NearestNeighbors()],
+                "rule": "learned",
+                **p,
+            }
+        ),
     ),
     Case("MACH", lambda **p: lt.MACH(**{"estimator": "linear", **p})),
     Case(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import http.server
+import itertools
 import multiprocessing
 import socket
 import threading
@@ -277,8 +278,12 @@ def test_progress_on_a_terminal(server, tmp_path, capsys, monkeypatch):
     get(server, tmp_path)
     assert capsys.readouterr().err == ""
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    clock = itertools.count(0, 2)  # seconds: work of less than one shows nothing
+    monkeypatch.setattr("longtail._progress.time.monotonic", lambda: next(clock))
     download(server.url, tmp_path / "again.bin")
-    assert "data.bin  100% of 1.0 MB" in capsys.readouterr().err
+    shown = capsys.readouterr().err
+    assert "\x1b[Kdata.bin  100%  0:00 left  1.0 of 1.0 MB" in shown
+    assert shown.endswith("\r\x1b[K")  # the line goes away when the work is done
 
 
 def test_cache_dir(monkeypatch, tmp_path):

@@ -232,6 +232,7 @@ def test_the_utility_is_that_of_the_last_sweep() -> None:
     )
     chosen = as_binary(rule.select(eta), 8)
     assert len(rule.utilities_) == 2 and rule.utilities_[1] > rule.utilities_[0]
+    assert rule.n_sweeps_ == 1
     assert rule.utility_ == pytest.approx(expected("macro_f1", eta, chosen, 2), abs=1e-12)
 
 

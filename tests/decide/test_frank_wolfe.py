@@ -11,6 +11,7 @@ import longtail as lt
 from longtail import FrankWolfe
 from longtail.decide import TopKRule, WeightedTopK, madow_sample
 from longtail.decide.line_search import best_step
+from longtail.decide.objective import Counts, MacroObjective
 from longtail.decide.utilities import MACRO, Constants
 
 TWO = np.array([[0.9, 0.6], [0.4, 0.3]], np.float32).astype(np.float64)
@@ -86,6 +87,18 @@ def test_slopes_are_derivatives(name: str, epsilon: float) -> None:
         np.testing.assert_allclose(
             utility.value(t, q, p, c), CELLS[name](t, q - t, p - t, 1 - q - p + t), atol=1e-14
         )
+
+
+def test_with_all_weight_on_precision_the_metric_is_not_asked() -> None:
+    def never(*counts: np.ndarray) -> np.ndarray:
+        raise AssertionError("the metric has no weight")
+
+    p = np.array([0.5, 0.2])
+    objective = MacroObjective(never, p, 2, 1.0, Constants())
+    counts = Counts(np.array([0.1, 0.1]), np.array([0.5, 0.5]))
+    assert objective.value(counts) == pytest.approx(0.2 / 2)
+    by_t, by_q = objective.slope(counts)
+    assert by_t.tolist() == [0.5, 0.5] and by_q.tolist() == [0.0, 0.0]
 
 
 def test_linear_metrics_need_one_step() -> None:

@@ -10,6 +10,7 @@ from decide_cases import as_binary, expected, f1
 
 import longtail as lt
 from longtail import BlockCoordinateAscent
+from longtail._models import from_state
 from longtail.decide import OnlineRule, TopKRule
 
 
@@ -87,5 +88,9 @@ def test_state_travels(tmp_path) -> None:
     expected_answer = rule.select(eta[20:])
     for copy in copies:
         assert copy.select(eta[20:]) == expected_answer
+    state = rule._get_state()
+    state.meta["weight"] = 0.0
+    with pytest.raises(lt.ModelFormatError, match="needs a positive weight"):
+        from_state(state)
     rule.reset()
     assert rule.n_rows_ == 0 and not rule.t_.any()

@@ -12,6 +12,7 @@ from hypothesis.extra.numpy import arrays
 import longtail as lt
 from longtail import BlockCoordinateAscent, FrankWolfe, TopK
 from longtail.decide import OnlineRule, Threshold, TopKRule, WeightedTopK
+from longtail.decide.rule import CountingRule, LearningRule, Rule
 
 ETA = np.array([[0.9, 0.2, 0.4], [0.1, 0.8, 0.7], [0.5, 0.5, 0.5]])
 SHAPES = st.tuples(st.integers(1, 6), st.integers(1, 6))
@@ -193,3 +194,12 @@ def test_any_probabilities(eta, k, metric, budget) -> None:
     if budget == "exactly":
         assert (named.sum(axis=1) == min(k, eta.shape[1])).all()
     assert lt.metrics.precision_at_k(np.ones_like(eta), chosen, k=1) <= 1
+
+
+def test_rules_are_told_apart_by_what_they_can_do() -> None:
+    learning = {lt.FrankWolfe, lt.decide.Threshold}
+    for kind in (lt.decide.TopKRule, lt.decide.WeightedTopK, lt.BlockCoordinateAscent, *learning):
+        assert isinstance(kind(), Rule) and not isinstance(kind(), CountingRule)
+        assert isinstance(kind(), LearningRule) == (kind in learning)
+    assert isinstance(lt.decide.OnlineRule(), CountingRule)
+    assert not isinstance(lt.OneVsAll(), Rule) and not isinstance(None, Rule)

@@ -82,6 +82,14 @@ MODELS: dict[str, Callable[[Path], None]] = {
         path
     ),
     "ensemble": lambda path: lt.Ensemble(models=[lt.XRLinear(), NEAREST]).fit(X, Y).save(path),
+    "ensemble-learned": lambda path: (
+        lt.Ensemble(models=[lt.XRLinear(), NEAREST], rule="learned").fit(X, Y).save(path)
+    ),
+    "ensemble-of-parts": lambda path: (
+        lt.Ensemble(models=[(lt.Tfidf(min_df=1), lt.OneVsAll()), (lt.Tfidf(min_df=1), NEAREST)])
+        .fit(TEXTS, [[i % 3] for i in range(len(TEXTS))])
+        .save(path)
+    ),
     "nearest-neighbors": lambda path: NEAREST.fit(X, Y).save(path),
     "nearest-neighbors-dense": lambda path: NEAREST.fit(X.toarray(), Y).save(path),
     "popularity": lambda path: lt.baselines.Popularity().fit(X, Y).name_labels(NAMES).save(path),

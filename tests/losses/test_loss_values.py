@@ -211,3 +211,15 @@ def test_scores_that_are_no_numbers() -> None:
         losses.OVA()([["a"]], [[0]])
     with pytest.raises(TypeError, match="an array of propensities or a propensity model"):
         losses.OVA()([[1.0]], [[0]], object())
+
+
+def test_how_many_sub_sets_are_drawn() -> None:
+    calls: list[int] = []
+
+    def counted(scores: np.ndarray, Y: sp.csr_matrix) -> tuple[np.ndarray, np.ndarray]:
+        calls.append(Y.shape[0])
+        return np.ones(Y.shape[0]), np.zeros(scores.shape)
+
+    losses.Unbiased(counted, max_exact=1)(np.zeros((1, 3)), [[0, 1, 2]], [0.5, 0.5, 0.5])
+    losses.Unbiased(counted, max_exact=1, n_draws=7)(np.zeros((1, 3)), [[0, 1, 2]], [0.5] * 3)
+    assert calls == [32, 7]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 from pathlib import Path
 
 import pytest
@@ -63,3 +64,12 @@ def test_the_sample_depends_on_the_seed_alone(capsys: pytest.CaptureFixture[str]
     first, again, other = (run.sample(["losses"], 20, seed) for seed in (0, 0, 1))
     assert first == again != other
     assert all(path.parent == Path("src/longtail/losses") for path, _ in first)
+
+
+def test_a_journal_keeps_what_became_of_each(tmp_path: Path) -> None:
+    first, second, *_ = mutants("x = 1 + 1\n")
+    assert run.digest(first) != run.digest(second) and run.journal(tmp_path / "none") == {}
+    lines = [[run.digest(first), "killed", "a.py:1", first.what], ["0" * 16, "survived", "b:1", ""]]
+    kept = tmp_path / "journal"
+    kept.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert run.journal(kept) == {run.digest(first): "killed", "0" * 16: "survived"}

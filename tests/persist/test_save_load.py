@@ -86,6 +86,14 @@ def test_any_json_value_comes_back(tmp_path_factory: pytest.TempPathFactory, par
     assert found.params == params and found.meta == params
 
 
+def test_the_largest_whole_numbers_come_back(tmp_path: Path) -> None:
+    for i, number in enumerate((2**1024 - 1, 1 - 2**1024)):
+        save(tmp_path / str(i), State("x", {"n": number}))
+        assert load(tmp_path / str(i)).params == {"n": number}
+    with pytest.raises(ValueError, match="more than 1024 bits"):
+        save(tmp_path / "more", State("x", {"n": 2**1024}))
+
+
 def test_values_are_made_plain(tmp_path: Path) -> None:
     class Color(str, enum.Enum):
         RED = "red"

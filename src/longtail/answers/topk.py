@@ -19,12 +19,19 @@ __all__ = ["TopK"]
 class TopK:
     """The k best labels of each row, best first.
 
-    ``indices`` (n, k) int32 and ``scores`` (n, k) float32; a row with fewer than k answers is
-    padded at its end with index -1 and score -inf. Equal scores are ordered by the smaller label
-    id. ``n_labels`` is the width of the label space, where it is known.
+    Equal scores are ordered by the smaller label id.
 
-    Refuses arrays of different shape, a label twice in a row, an id outside ``n_labels``, NaN
-    scores, scores that ascend, and padding in front of an answer.
+    Parameters
+    ----------
+    indices : array of int32, shape (n, k)
+        Label ids. A row with fewer than k answers is padded at its end with -1.
+    scores : array of float32, shape (n, k)
+        Scores, -inf where ``indices`` is -1.
+    n_labels : int or None
+        Width of the label space, where it is known.
+
+    Raises ValueError for arrays of different shape, a label twice in a row, an id outside
+    ``n_labels``, NaN scores, scores that ascend, and padding in front of an answer.
 
     >>> top = TopK([[2, 0], [1, -1]], [[0.9, 0.5], [0.3, -np.inf]], n_labels=3)
     >>> top.to_csr().toarray()

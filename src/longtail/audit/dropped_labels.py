@@ -111,13 +111,19 @@ def injection(
 
     Parameters
     ----------
-    model : an estimator with ``fit``, ``predict_topk`` and ``get_params``
-    X, Y, X_test, Y_test : rows with labels that are as complete as can be had
-    propensity : p_j with which positives of label j are kept: a fitted model or a vector (L,)
-    corrections : names to parameters that are set on a copy of the model, such as
-        ``{"surrogate": {"missing_labels": p, "correction": "surrogate"}}``, or to estimators
-    k : cut-offs; label-wise metrics are taken at the largest
-    n_repeats : draws of what is dropped
+    model : estimator
+        An estimator with ``fit``, ``predict_topk`` and ``get_params``.
+    X, Y, X_test, Y_test : matrices of shape (n, d) and (n, L)
+        Rows with labels that are as complete as can be had.
+    propensity : propensity model or array of shape (L,)
+        p_j with which positives of label j are kept: a fitted model or a vector (L,).
+    corrections : mapping
+        Names to parameters that are set on a copy of the model, such as ``{"surrogate":
+        {"missing_labels": p, "correction": "surrogate"}}``, or to estimators.
+    k : int or sequence of int
+        Cut-offs; label-wise metrics are taken at the largest.
+    n_repeats : int
+        Draws of what is dropped.
 
     >>> import longtail as lt
     >>> data = lt.data.make_longtail(n=600, d=100, L=30, n_test=300, random_state=0)

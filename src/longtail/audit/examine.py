@@ -16,7 +16,7 @@ from longtail.calibrate import cross_fit
 from longtail.metrics import frequency_bins
 from longtail.metrics.propensity_scored import inverse_propensities
 from longtail.propensity import JainPropensity
-from longtail.propensity.base import label_counts
+from longtail.propensity.base import label_counts, model_name
 from longtail.report import psp_diagnostic
 from longtail.report.measure import as_ks
 
@@ -53,17 +53,26 @@ def find_missing(
 
     Parameters
     ----------
-    model : any estimator with ``fit``, ``predict_topk`` and ``get_params``, fitted or not; or a
-        ``TopK`` of out-of-fold scores for every row (``X`` may then be None)
-    X, Y : the rows (n, d) and their observed labels (n, L)
-    propensity : a fitted model or a vector, or a mapping of names to several, the first of which
-        ranks the missing labels; None takes ``JainPropensity``, whose constants are a convention
-    folds : copies to fit
-    k : cut-offs for PSP
-    n_candidates : answers per row to examine
-    n_listed : most suspects to keep; the counts are over all
-    n_bins, n_confident : groups of labels by frequency, and pairs in each that test the ceiling
-    label_names : L names
+    model : estimator
+        Any estimator with ``fit``, ``predict_topk`` and ``get_params``, fitted or not; or a
+        ``TopK`` of out-of-fold scores for every row (``X`` may then be None).
+    X, Y : matrices of shape (n, d) and (n, L)
+        The rows (n, d) and their observed labels (n, L).
+    propensity : propensity model or array of shape (L,)
+        A fitted model or a vector, or a mapping of names to several, the first of which ranks the
+        missing labels; None takes ``JainPropensity``, whose constants are a convention.
+    folds : int
+        Copies to fit.
+    k : int or sequence of int
+        Cut-offs for PSP.
+    n_candidates : int
+        Answers per row to examine.
+    n_listed : int
+        Most suspects to keep; the counts are over all.
+    n_bins, n_confident : int
+        Groups of labels by frequency, and pairs in each that test the ceiling.
+    label_names : sequence of str or None
+        L names.
 
     Refuses data without rows, labels or positives, and answers for other rows.
 
@@ -129,8 +138,7 @@ def _propensities(propensity: Any, Y: Any) -> dict[str, Any]:
         if not propensity:
             raise ValueError("propensity is an empty mapping: give at least one model")
         return {str(name): p for name, p in propensity.items()}
-    known = hasattr(propensity, "inverse_")
-    return {type(propensity).__name__ if known else "given vector": propensity}
+    return {model_name(propensity): propensity}
 
 
 def _answers(model: Any, X: Any, Y: Any, k: int, folds: int, seed: int) -> TopK:

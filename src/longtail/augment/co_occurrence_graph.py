@@ -38,10 +38,14 @@ def co_occurrence(
 
     Parameters
     ----------
-    Y : labels (n, L) of training rows; a soft label counts by its value, G_ij by the product
-    delta : shares up to and including it are dropped, from 0 to 1
-    labels : ids of the labels j to return rows for, in this order; None for all
-    filter_pairs : (m, 2) pairs (row, label) that are taken out of ``Y`` before counting
+    Y : matrix of shape (n, L), or list of lists of int
+        Labels (n, L) of training rows; a soft label counts by its value, G_ij by the product.
+    delta : float
+        Shares up to and including it are dropped, from 0 to 1.
+    labels : array of int or None
+        Ids of the labels j to return rows for, in this order; None for all.
+    filter_pairs : array of shape (m, 2) or None
+        (m, 2) pairs (row, label) that are taken out of ``Y`` before counting.
 
     The product is made in blocks of labels, so memory grows with ``Y`` and the result alone. With
     ``delta`` 0 the result is as large as G.

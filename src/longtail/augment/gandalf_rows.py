@@ -45,18 +45,24 @@ def gandalf(
 
     Parameters
     ----------
-    Y : labels (n, L) of the training rows, and of no others
-    label_X : the texts of all L labels, as the model takes its rows: a list of texts (None or ""
-        where a label has none), ``Tokens``, or their features, sparse or dense. Empty rows are left
-        out
-    delta : targets up to and including it are dropped; 1 leaves the own label alone
-    graph : where targets come from: "co-occurrence", as above; "self" for the own label alone;
+    Y : matrix of shape (n, L), or list of lists of int
+        Labels (n, L) of the training rows, and of no others.
+    label_X : list of str or matrix of shape (L, d)
+        The texts of all L labels, as the model takes its rows: a list of texts (None or "" where a
+        label has none), ``Tokens``, or their features, sparse or dense. Empty rows are left out.
+    delta : float
+        Targets up to and including it are dropped; 1 leaves the own label alone.
+    graph : str or matrix of shape (L, L)
+        Where targets come from: "co-occurrence", as above; "self" for the own label alone;
         "symmetric", ``sigmoid((G_ij / G_ii + G_ij / G_jj) / 2)`` where the mean of the two shares
         is above ``delta``, after GLaS; "random-walk" (``random_walk``); or a sparse matrix (L, L)
-        of targets in [0, 1], row j for the text of label j
-    labels : ids of the labels to make rows of, or a mask (``tail_first``, ``uniform``)
-    filter_pairs : (m, 2) pairs (row, label) that are taken out of ``Y`` before counting
-    random_state : of the random walk
+        of targets in [0, 1], row j for the text of label j.
+    labels : array of int or None
+        Ids of the labels to make rows of, or a mask (``tail_first``, ``uniform``).
+    filter_pairs : array of shape (m, 2) or None
+        (m, 2) pairs (row, label) that are taken out of ``Y`` before counting.
+    random_state : int, Generator, RandomState or None
+        Of the random walk.
 
     Returns ``extra_X``, of the kind of ``label_X``, and ``extra_Y`` (m, L) CSR float32, with values
     in (0, 1]. Labels that no row of ``Y`` has get their own label alone.

@@ -45,12 +45,17 @@ class NearestNeighbors(ProbabilityRanker):
 
     Parameters
     ----------
-    n_neighbors : how many rows vote.
-    weights : ``"similarity"``, ``"uniform"`` for one row, one vote, or ``"softmax"``.
-    temperature : of the softmax, above 0; the smaller, the more the nearest rows count.
-    normalize : compare directions (cosine); False compares by plain inner product, where long rows
-        are everybody's neighbours.
-    n_jobs : threads; None for all. The answer does not depend on it.
+    n_neighbors : int
+        How many rows vote.
+    weights : str
+        ``"similarity"``, ``"uniform"`` for one row, one vote, or ``"softmax"``.
+    temperature : float
+        Of the softmax, above 0; the smaller, the more the nearest rows count.
+    normalize : bool
+        Compare directions (cosine); False compares by plain inner product, where long rows are
+        everybody's neighbours.
+    n_jobs : int or None
+        Threads; None for all. The answer does not depend on it.
 
     After ``fit``: ``postings_`` (the inverted index: CSR arrays, feature by training row) or, for
     dense features, ``rows_`` (n, d) float32; ``row_weights_`` (n,) float64; ``labels_`` (CSR

@@ -51,14 +51,18 @@ class ProbabilityRanker(Ranker):
 
         Parameters
         ----------
-        X, Y : held-out rows; or, with ``folds``, the rows the model was fitted on: copies of it are
+        X, Y : matrices of shape (n, d) and (n, L)
+            Held-out rows; or, with ``folds``, the rows the model was fitted on: copies of it are
             fitted without each fold in turn and asked about it (cross-fitting), which costs
-            ``folds`` trainings and no data
-        k : answers per row. Among pairs of equal score those far down are right less often, so
-            calibrate with the k you will ask for
-        method : "platt", "beta", "isotonic", or "auto": the least held-out log-loss
-        fit_options : with ``folds``, what else the copies' ``fit`` takes (``label_features``);
-            ``sample_weight`` and ``extra_rows`` are cut to the rows of each copy
+            ``folds`` trainings and no data.
+        k : int
+            Answers per row. Among pairs of equal score those far down are right less often, so
+            calibrate with the k you will ask for.
+        method : str
+            "platt", "beta", "isotonic", or "auto": the least held-out log-loss.
+        fit_options : object
+            With ``folds``, what else the copies' ``fit`` takes (``label_features``);
+            ``sample_weight`` and ``extra_rows`` are cut to the rows of each copy.
 
         >>> import longtail as lt
         >>> data = lt.data.make_longtail(n=600, d=100, L=30, n_test=300, random_state=0)

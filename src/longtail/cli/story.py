@@ -63,6 +63,8 @@ def in_short(tagger: Any, folder: Path, report: Any, seconds: float) -> str:
         lines.append("Not measured: there were no rows to measure on.")
     else:
         lines += [_how_good(report), _rare(report)]
+        if report.parts:
+            lines.append(_parts(report))
     place = shlex.quote(str(folder))
     lines.append(
         f"Next: longtail serve {place} (a page in the browser), or longtail predict {place} "
@@ -86,6 +88,15 @@ def _how_good(report: Any) -> str:
         f"first answers are right, and {_per(report[f'R@{k}'])} % of the true labels are among {k} "
         "answers."
     )
+
+
+def _parts(report: Any) -> str:
+    """What the first answers would be without each part."""
+    whole, *parts = report.parts
+    said = ", ".join(
+        f"{part.name} {100 * (whole.alone['P@1'] - part.without['P@1']):+.1f}" for part in parts
+    )
+    return f"What each part adds, in points of the share of right first answers: {said}."
 
 
 def _rare(report: Any) -> str:

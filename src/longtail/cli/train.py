@@ -17,7 +17,7 @@ from longtail.cli.reading import DataOptions, Source, learned_targets, parse_wei
 from longtail.cli.resume import MEASURING, resumable, unfinished
 from longtail.cli.story import example_texts, gaps, in_short
 from longtail.cli.text_options import refuse_for_features, with_text_options
-from longtail.cli.training import fit_plan, leaning, measure, plans, set_aside, told
+from longtail.cli.training import dev_rows, fit_plan, leaning, measure, plans, set_aside, told
 
 __all__ = ["command", "train_and_measure"]
 
@@ -35,6 +35,13 @@ def command(
             "xr-transformer, dual-encoder, unidec, mach, declare, nearest-neighbors or popularity."
         ),
     ] = "auto",
+    quality: Annotated[
+        str,
+        typer.Option(
+            help="What auto chooses: fast, or best: every kind of model, fused, at several times "
+            "the training; with --encoder also those that read texts."
+        ),
+    ] = "fast",
     device: opt.Device = None,
     encoder: opt.Encoder = None,
     test_size: Annotated[
@@ -117,9 +124,11 @@ def command(
     began = time.perf_counter()
     check_free(output, overwrite)
     check_writable(report, "--report")
-    named = named_model(
-        model, seed, jobs, memory_limit=memory_limit, device=device, encoder=encoder
-    )
+    best = quality != "fast"
+    if best and (model != "auto" or missing_labels is not None):
+        raise ValueError("--quality chooses the models itself: leave out --model")
+    own = {} if best else {"device": device, "encoder": encoder}
+    named = named_model(model, seed, jobs, memory_limit=memory_limit, **own)
     if memory_limit is not None:
         from longtail.linear.train.memory import as_bytes
 
@@ -144,6 +153,8 @@ def command(
         "calibrate": calibrate,
         "learn_label_texts": learned_targets(learn_label_texts, label_targets),
     }
+    if best:
+        params |= {"quality": quality, "device": device, "encoder": encoder}
     if missing_labels is not None:
         from longtail.cli.correction import corrected_model
 
@@ -205,7 +216,7 @@ def train_and_measure(
 
     plan, whole = plans(source, params)
     folder = parts if parts is None or not refit else parts / MEASURING
-    tagger, seconds = fit_plan(plan, params, folder)
+    tagger, seconds = fit_plan(plan, params, folder, validation=dev_rows(source, plan, params))
     note(f"trained in {seconds:.1f} s")
     if source.test is None:
         return tagger, None, None, seconds

@@ -21,7 +21,7 @@ from typing import Any
 from longtail.cli.output import note
 from longtail.cli.reading import Part, Source
 
-__all__ = ["fit_plan", "leaning", "measure", "plans", "set_aside", "told"]
+__all__ = ["dev_rows", "fit_plan", "leaning", "measure", "plans", "set_aside", "told"]
 
 FEWEST = 10  # rows of which some can be set aside
 
@@ -87,15 +87,30 @@ def plans(source: Source, params: dict[str, Any]) -> tuple[Any, Any]:
     return plan(source.train).like(whole), whole
 
 
+def dev_rows(source: Source, plan: Any, params: dict[str, Any]) -> Any:
+    """Return the dev split for a model that learns from one, in the ids of a plan, or None."""
+    from longtail.tagger.truth import as_truth
+
+    if source.dev is None or not len(source.dev) or params.get("quality") != "best":
+        return None
+    note(f"the parts are weighed on the dev split, {len(source.dev):,} rows")
+    return source.dev.texts, as_truth(source.dev.Y, plan.labels.vocabulary, source.label_names)
+
+
 def fit_plan(
-    plan: Any, params: dict[str, Any], checkpoint: Path | None = None, curve: Any = None
+    plan: Any,
+    params: dict[str, Any],
+    checkpoint: Path | None = None,
+    curve: Any = None,
+    validation: Any = None,
 ) -> tuple[Any, float]:
     """Return a tagger fitted by a plan, and the seconds that took."""
     from longtail.tagger import Tagger
 
     began = time.perf_counter()
     tagger = Tagger(**params)
-    tagger.fit_rows(tagger.rows(plan), checkpoint=checkpoint, curve=curve)
+    rows = tagger.rows(plan)
+    tagger.fit_rows(rows, checkpoint=checkpoint, curve=curve, validation=validation)
     return tagger, time.perf_counter() - began
 
 
@@ -125,6 +140,7 @@ def measure(
         title=title or source.name,
         **options,
     )
+    measured = tagger.with_parts(measured, part.texts, truth, top)
     return replace(measured, measured_on=source.measured_on + then)
 
 

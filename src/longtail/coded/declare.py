@@ -71,20 +71,28 @@ class DECLARE(ProbabilityRanker):
 
     Parameters
     ----------
-    n_components : c; None for 200, or the number of rows or labels if that is less
-    estimator : "linear" (``Ridge``), "network" (``longtail.Network``), or one of these, or a
-        ``TextNetwork``, with its parameters; None for the network where torch is installed
-    compression : "neighbors" for codes fitted to near rows (``NeighborCode``), or "svd" for those
-        of the truncated SVD, ``Z = Y V_c`` (the paper), which take less time
-    targets : "unit" scales every row of Z to unit length before it is learnt, so that rows with
-        many or frequent labels do not outweigh the others in the squared error. Neighbours by inner
-        product or angle do not change with the length of a query, so nothing is lost. "codes"
-        regresses Z as it is (the paper)
-    recovery : "cosine" (the vote of neighbours by angle, without hubs), "inner" (the paper's vote)
-        or "labels" (through V; smallest, and better where rows have many labels)
-    n_neighbors, weights, n_probes : as in ``SVDCode``
-    n_pairs, n_steps : of "neighbors", as in ``NeighborCode``
-    random_state, n_jobs : the same seed gives the same bits for any number of threads
+    n_components : int or None
+        c; None for 200, or the number of rows or labels if that is less.
+    estimator : str or estimator
+        "linear" (``Ridge``), "network" (``longtail.Network``), or one of these, or a
+        ``TextNetwork``, with its parameters; None for the network where torch is installed.
+    compression : str
+        "neighbors" for codes fitted to near rows (``NeighborCode``), or "svd" for those of the
+        truncated SVD, ``Z = Y V_c`` (the paper), which take less time.
+    targets : str
+        "unit" scales every row of Z to unit length before it is learnt, so that rows with many or
+        frequent labels do not outweigh the others in the squared error. Neighbours by inner product
+        or angle do not change with the length of a query, so nothing is lost. "codes" regresses Z
+        as it is (the paper).
+    recovery : str
+        "cosine" (the vote of neighbours by angle, without hubs), "inner" (the paper's vote) or
+        "labels" (through V; smallest, and better where rows have many labels).
+    n_neighbors, weights, n_probes : int; str; int or None
+        As in ``SVDCode``.
+    n_pairs, n_steps : int
+        Of "neighbors", as in ``NeighborCode``.
+    random_state, n_jobs : int, Generator, RandomState or None; int or None
+        The same seed gives the same bits for any number of threads.
 
     After ``fit``: ``code_`` (an ``SVDCode`` or a ``NeighborCode``), ``estimator_``.
 

@@ -44,16 +44,21 @@ class GrowingBuckets:
 
         Parameters
         ----------
-        X : (n, d) rows; or, without ``Y``, a number of labels, which are hashed like the others:
-            until they are trained, answers that name them come from whatever shares their buckets
-        Y : (n, m) what the m new labels are for these rows: column j becomes label
-            ``n_labels_ + j``. A label without rows is hashed
-        Y_old : (n, L) the old labels of the same rows. Linear models learn from them; here they are
-            only checked, since nothing is trained
-        negatives : ``(X, Y)``, further rows without the new labels. They, and rows of ``X`` without
-            new labels, are what a bucket must stand out from; without any, a bucket that is
-            probable everywhere draws every new label
-        names : of the new labels, for a model whose labels have names
+        X : matrix of shape (n, d)
+            Rows; or, without ``Y``, a number of labels, which are hashed like the others:
+            until they are trained, answers that name them come from whatever shares their buckets.
+        Y : matrix of shape (n, m) or None
+            What the m new labels are for these rows: column j becomes label ``n_labels_ +
+            j``. A label without rows is hashed.
+        Y_old : matrix of shape (n, L) or None
+            The old labels of the same rows. Linear models learn from them; here they are
+            only checked, since nothing is trained.
+        negatives : tuple or None
+            ``(X, Y)``, further rows without the new labels. They, and rows of ``X`` without new
+            labels, are what a bucket must stand out from; without any, a bucket that is probable
+            everywhere draws every new label.
+        names : sequence of str or None
+            Of the new labels, for a model whose labels have names.
 
         >>> import longtail as lt
         >>> X, Y = [[1.0, 0.0], [0.0, 1.0], [0.9, 0.1]], [[0], [1], [0]]

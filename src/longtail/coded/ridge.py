@@ -29,11 +29,15 @@ class Ridge(Estimator):
 
     Parameters
     ----------
-    l2 : weight of the penalty
-    tolerance, max_iter : stop when every column's residual is below this share of its right-hand
-        side, or after so many iterations
-    normalize : scale rows to unit length, before the constant is appended
-    n_jobs : threads; the result does not depend on them
+    l2 : float
+        Weight of the penalty.
+    tolerance, max_iter : float; int
+        Stop when every column's residual is below this share of its right-hand side, or after so
+        many iterations.
+    normalize : bool
+        Scale rows to unit length, before the constant is appended.
+    n_jobs : int or None
+        Threads; the result does not depend on them.
 
     After ``fit``: ``coef_`` (d, c) float32, ``intercept_`` (c,).
 

@@ -17,7 +17,6 @@ import json
 import logging
 import os
 import re
-import sys
 import time
 import urllib.error
 import urllib.parse
@@ -25,6 +24,7 @@ import urllib.request
 from pathlib import Path
 from typing import Any, NoReturn
 
+from longtail._progress import Progress
 from longtail.data.cache import locked
 from longtail.exceptions import DataFormatError
 
@@ -168,10 +168,14 @@ def _one_connection(url: str, part: Path, timeout: float) -> bool:
         part.parent.mkdir(parents=True, exist_ok=True)
         if not resumed:
             _write_origin(part, url, response.headers)
-        with open(part, "ab" if resumed else "wb") as file, _Progress(url, have, total) as progress:
+        name = urllib.parse.unquote(urllib.parse.urlsplit(url).path.rsplit("/", 1)[-1]) or url
+        mode = "ab" if resumed else "wb"
+        with open(part, mode) as file, Progress(name, start=have) as progress:
             while chunk := response.read1(_CHUNK):  # what is there, so that a drop loses little
                 file.write(chunk)
-                progress.add(len(chunk))
+                have += len(chunk)
+                of = "" if total is None else f" of {total / 1e6:,.1f}"
+                progress(have, total or 0, f"{have / 1e6:,.1f}{of} MB")
             file.flush()
             os.fsync(file.fileno())
             return total is None or file.tell() == total
@@ -203,39 +207,3 @@ def _give_up(url: str, path: Path, reason: Exception) -> NoReturn:
     raise ConnectionError(
         f"could not download {url}: {cause}. Is this machine offline? {by_hand}"
     ) from None
-
-
-class _Progress:
-    """One line on standard error, rewritten ten times a second; nothing when it is no terminal."""
-
-    def __init__(self, url: str, have: int, total: int | None) -> None:
-        self.name = urllib.parse.unquote(urllib.parse.urlsplit(url).path.rsplit("/", 1)[-1]) or url
-        self.start, self.done, self.total = have, have, total
-        self.began = self.shown = time.monotonic()
-        self.on = sys.stderr is not None and sys.stderr.isatty()
-
-    def __enter__(self) -> _Progress:
-        return self
-
-    def add(self, n: int) -> None:
-        self.done += n
-        now = time.monotonic()
-        if self.on and now - self.shown > 0.1:
-            self.shown = now
-            self._draw(now)
-
-    def _draw(self, now: float) -> None:
-        rate = (self.done - self.start) / max(now - self.began, 1e-9)
-        line = f"{self.name}  {self.done / 1e6:,.1f} MB  {rate / 1e6:,.1f} MB/s"
-        if self.total:
-            left = (self.total - self.done) / max(rate, 1.0)
-            line = (
-                f"{self.name}  {self.done / self.total:4.0%} of {self.total / 1e6:,.1f} MB  "
-                f"{rate / 1e6:,.1f} MB/s  {int(left // 60)}:{int(left % 60):02d} left"
-            )
-        print(f"\r\x1b[K{line}", end="", file=sys.stderr, flush=True)
-
-    def __exit__(self, *exc: object) -> None:
-        if self.on:
-            self._draw(time.monotonic())
-            print(file=sys.stderr)

@@ -29,9 +29,10 @@ def label_lists(labels: Any) -> list[list[str]]:
 
     Parameters
     ----------
-    labels : a list, pandas or polars Series, NumPy array or pyarrow array with one collection per
-        row: a list, tuple, set or array of names. Whole numbers are taken as names (7 is "7"), as
-        in ``load_dataset``; a missing row (None, NaN) has no labels.
+    labels : list, series or array
+        A list, pandas or polars Series, NumPy array or pyarrow array with one collection per row: a
+        list, tuple, set or array of names. Whole numbers are taken as names (7 is "7"), as in
+        ``load_dataset``; a missing row (None, NaN) has no labels.
 
     Raises TypeError, with the row, for a row that is no collection and for a label that is neither
     a string nor a whole number.

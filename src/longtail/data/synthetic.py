@@ -55,26 +55,26 @@ def make_longtail(
 
     Parameters
     ----------
-    n, d, L
+    n, d, L : int or None
         Training rows, features, labels.
-    n_test
+    n_test : int or None
         Test rows; a fifth of ``n`` if not given.
-    labels_per_row, features_per_row
+    labels_per_row, features_per_row : float or None
         Averages; 3 and 50 if not given.
-    exponent
+    exponent : float or None
         s of the power law; 1 if not given. Larger is more skewed.
-    n_topics
+    n_topics : int or None
         Number of topics; by default such that a topic has 100 labels, or ten times as many as a
         row where that is more.
-    noise
+    noise : float
         Share of words that have nothing to do with the row's labels, 0 to 0.75.
-    like, scale
+    like, scale : str or None; float
         The name of a registered data set whose published n, n_test, d, L, labels and features per
         row are to be used, with n, n_test, d and L multiplied by ``scale``. So the points per label
         stay as they are. Where the imbalance of the data set is published (``pos80``) the exponent
         is fitted to it. Arguments that are given come first; a figure that is neither given nor
         published is asked for.
-    random_state
+    random_state : int, Generator, RandomState or None
         Seed. The same seed gives the same bits for any number of threads.
 
     Returns a ``Dataset`` with ``train`` and ``test``, CSR float32 throughout; a and b are those of

@@ -81,11 +81,15 @@ def read_xc(
 
     Parameters
     ----------
-    path: plain or gzip file.
-    header: True if the first line must be ``N D L``; ``"infer"`` to do without where there is none.
-    n_features, n_labels: widths of X and Y, at least those of the file (a test file may know fewer
-        features than the training file).
-    n_jobs: number of threads; the result does not depend on it.
+    path : str or path
+        Plain or gzip file.
+    header : bool or str
+        True if the first line must be ``N D L``; ``"infer"`` to do without where there is none.
+    n_features, n_labels : int or None
+        Widths of X and Y, at least those of the file (a test file may know fewer features than the
+        training file).
+    n_jobs : int or None
+        Number of threads; the result does not depend on it.
 
     >>> import tempfile, os
     >>> path = os.path.join(tempfile.mkdtemp(), "train.txt")

@@ -18,7 +18,7 @@ Which one to take:
 - ``OnlineRule``: row by row, with running confusion counts, as a server needs it.
 
 Gains that are equal go to the more probable label, then to the smaller id. Where the files are:
-``candidates`` (the door), ``utilities`` (metrics and their slopes), one file a rule, ``bound``
+``candidates`` (the door), ``utilities`` (metrics and their slopes), one file per rule, ``bound``
 (what no rule can exceed), ``sampling`` (Madow's systematic sampling).
 """
 

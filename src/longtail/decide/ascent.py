@@ -37,32 +37,45 @@ class BlockCoordinateAscent(DecisionRule):
 
     Parameters
     ----------
-    metric: "macro_precision", "macro_recall", "macro_f1", "macro_f_beta" (with ``beta``),
+    metric : str or callable
+        "macro_precision", "macro_recall", "macro_f1", "macro_f_beta" (with ``beta``),
         "macro_jaccard", "macro_balanced_accuracy", "macro_g_mean" (of recall and specificity),
         "macro_h_mean" (likewise), "macro_fowlkes_mallows" (of precision and recall), "coverage"
         (expected share of labels with a true positive), "precision" (which is plain top-k), or a
         function of arrays (tp, fp, fn, tn), fractions of the rows, one entry per label, that
         returns one value per label and does not reward false positives.
-    k: labels per row; None with ``budget="at_most"`` sets no limit.
-    budget: "exactly" k, or "at_most" k: then a label is named only if that raises the metric.
-    precision_weight: w in the objective (1 - w) * metric + w * precision at k.
-    init: where to start: "weighted" (the best for macro-recall), "greedy" (nothing named yet),
-        "top" (the k most probable), "random", or a ``TopK`` of labels.
-    n_starts: how many starts to try, each with its own orders of the rows; after the first come
-        "top", then "greedy" and "random" in turn. The best answer is kept. None: 8 for small
-        problems (fewer than 10,000 candidates in all), where local optima are far apart, else 1.
-    tol: stop when a sweep improves the objective by less; 0 goes on until nothing changes.
-    max_sweeps: most passes over the rows.
-    annealing: weights of precision in the first sweeps, one each, where larger than
-        ``precision_weight``: a smoother objective, from which better optima are reached. () for
-        none.
-    candidates_only: never name a label that is not stored in a sparse ``eta``. By default a row
-        that must name exactly k labels also considers the others, at probability 0: where every
-        remaining candidate would lower the metric, a label that is right nowhere costs nothing.
-    beta: of F-beta.
-    epsilon: added to the denominators; 0/0 is 0 without it.
-    certify: also compute ``upper_bound_``, which no answer can exceed.
-    random_state, n_jobs: seed; threads (one start each). Results do not depend on the latter.
+    k : int or None
+        Labels per row; None with ``budget="at_most"`` sets no limit.
+    budget : str
+        "exactly" k, or "at_most" k: then a label is named only if that raises the metric.
+    precision_weight : float
+        w in the objective (1 - w) * metric + w * precision at k.
+    init : str, TopK or pair of arrays
+        Where to start: "weighted" (the best for macro-recall), "greedy" (nothing named yet), "top"
+        (the k most probable), "random", or a ``TopK`` of labels.
+    n_starts : int or None
+        How many starts to try, each with its own orders of the rows; after the first come "top",
+        then "greedy" and "random" in turn. The best answer is kept. None: 8 for small problems
+        (fewer than 10,000 candidates in all), where local optima are far apart, else 1.
+    tol : float
+        Stop when a sweep improves the objective by less; 0 goes on until nothing changes.
+    max_sweeps : int
+        Most passes over the rows.
+    annealing : sequence of float
+        Weights of precision in the first sweeps, one each, where larger than ``precision_weight``:
+        a smoother objective, from which better optima are reached. () for none.
+    candidates_only : bool
+        Never name a label that is not stored in a sparse ``eta``. By default a row that must name
+        exactly k labels also considers the others, at probability 0: where every remaining
+        candidate would lower the metric, a label that is right nowhere costs nothing.
+    beta : float
+        Of F-beta.
+    epsilon : float
+        Added to the denominators; 0/0 is 0 without it.
+    certify : bool
+        Also compute ``upper_bound_``, which no answer can exceed.
+    random_state, n_jobs : int, Generator, RandomState or None; int or None
+        Seed; threads (one start each). Results do not depend on the latter.
 
     After ``select``: ``utility_`` (expected objective), ``utilities_`` (of the start, then after
     each sweep), ``n_sweeps_``, ``converged_``, ``start_utilities_``; with ``certify``,

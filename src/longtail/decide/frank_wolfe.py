@@ -46,31 +46,45 @@ class FrankWolfe(DecisionRule):
 
     Parameters
     ----------
-    metric: "precision", ``"macro_..."`` as in ``BlockCoordinateAscent``, ``"micro_..."`` likewise,
-        or a function of arrays (tp, fp, fn, tn), fractions of the rows: one value a label (their
-        mean is maximised, slopes by finite differences), or, with ``gradient``, one number for all
+    metric : str or callable
+        "precision", ``"macro_..."`` as in ``BlockCoordinateAscent``, ``"micro_..."`` likewise, or a
+        function of arrays (tp, fp, fn, tn), fractions of the rows: one value per label (their mean
+        is maximised, slopes by finite differences), or, with ``gradient``, one number for all
         labels.
-    k: labels per row; None names every label of positive gain (``budget`` is then "at_most").
-    budget: "exactly" k or "at_most" k, where only labels with a positive gain are named.
-    gradient: of ``metric``: (tp, fp, fn, tn) to four arrays.
-    precision_weight: w in the objective (1 - w) * metric + w * precision at k.
-    init: the first rule: "top" (a = 1, b = 0), "prior" (a = 1 / prior: every label is named now and
+    k : int or None
+        Labels per row; None names every label of positive gain (``budget`` is then "at_most").
+    budget : str
+        "exactly" k or "at_most" k, where only labels with a positive gain are named.
+    gradient : callable or None
+        Of ``metric``: (tp, fp, fn, tn) to four arrays.
+    precision_weight : float
+        w in the objective (1 - w) * metric + w * precision at k.
+    init : str, TopK or pair of arrays
+        The first rule: "top" (a = 1, b = 0), "prior" (a = 1 / prior: every label is named now and
         then), a pair of arrays (a, b), or a list of these: all are tried, the best result is kept.
-    random_starts: further first rules, drawn at random; a metric that is not concave can have
-        several local optima.
-    max_iter: most rules in the mixture.
-    tol: stop when an iteration improves the metric by less.
-    corrections: most exchanges of weight between rules after each iteration.
-    beta, epsilon: of F-beta; added to denominators.
-    shrinkage: s in [0, 1]: counts are those of (1 - s) * Y + s * eta instead of Y. A label without
-        a positive in Y has no slope, and is never named afterwards; where validation rows do not
-        hold every label, 0.1 repairs that.
-    sampling: "rule" draws one rule a row; "madow" draws a set with the same inclusion
-        probabilities by systematic sampling; "heaviest" always uses the rule of
-        largest weight.
-    candidates_only: as in ``BlockCoordinateAscent``.
-    random_state: seed of ``fit`` and of every ``select``, which draws anew with None: for rows that
-        come one by one, where the same seed draws the same rule each time.
+    random_starts : int
+        Further first rules, drawn at random; a metric that is not concave can have several local
+        optima.
+    max_iter : int
+        Most rules in the mixture.
+    tol : float
+        Stop when an iteration improves the metric by less.
+    corrections : int
+        Most exchanges of weight between rules after each iteration.
+    beta, epsilon : float
+        Of F-beta; added to denominators.
+    shrinkage : float
+        s in [0, 1]: counts are those of (1 - s) * Y + s * eta instead of Y. A label without a
+        positive in Y has no slope, and is never named afterwards; where validation rows do not hold
+        every label, 0.1 repairs that.
+    sampling : str
+        "rule" draws one rule per row; "madow" draws a set with the same inclusion probabilities by
+        systematic sampling; "heaviest" always uses the rule of largest weight.
+    candidates_only : bool
+        As in ``BlockCoordinateAscent``.
+    random_state : int, Generator, RandomState or None
+        Seed of ``fit`` and of every ``select``, which draws anew with None: for rows that come one
+        by one, where the same seed draws the same rule each time.
 
     After ``fit``: ``a_``, ``b_`` (rules, L), ``weights_`` (rules,) summing to 1, ``utility_``,
     ``utilities_`` (after each iteration), ``gap_``: for a concave metric and exact
@@ -273,7 +287,7 @@ class FrankWolfe(DecisionRule):
     def _get_state(self) -> persist.State:
         if not isinstance(self.metric, str):
             raise TypeError("a rule for a Python function cannot be saved: keep its arrays")
-        state = persist.State(self.type_tag, self.get_params(deep=False))
+        state = super()._get_state()
         if not isinstance(self.init, str):
             state.params["init"] = [i for i in self.init if isinstance(i, str)] or "top"
         state.arrays.update(a=self.a_, b=self.b_, weights=self.weights_, utilities=self.utilities_)

@@ -69,7 +69,7 @@ class Objective(ABC):
 
 
 class MacroObjective(Objective):
-    """The mean over labels of a named utility, or of a function that returns one value a label."""
+    """The mean over labels of a named utility, or of a function with one value per label."""
 
     def __init__(
         self,

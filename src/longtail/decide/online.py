@@ -30,12 +30,18 @@ class OnlineRule(DecisionRule):
 
     Parameters
     ----------
-    metric: a name as in ``BlockCoordinateAscent``, except "coverage".
-    k: labels per row.
-    budget: "exactly" k (as far as there are candidates) or "at_most" k: only labels that gain.
-    precision_weight: w in the objective (1 - w) * metric + w * precision at k.
-    half_life: rows after which a row counts half, for traffic that changes; None never forgets.
-    n_labels: width of the label space; None takes it from the first call.
+    metric : str
+        A name as in ``BlockCoordinateAscent``, except "coverage".
+    k : int
+        Labels per row.
+    budget : str
+        "exactly" k (as far as there are candidates) or "at_most" k: only labels that gain.
+    precision_weight : float
+        w in the objective (1 - w) * metric + w * precision at k.
+    half_life : float or None
+        Rows after which a row counts half, for traffic that changes; None never forgets.
+    n_labels : int or None
+        Width of the label space; None takes it from the first call.
 
     State: ``t_``, ``q_``, ``p_`` (L,), ``n_rows_``; ``reset`` forgets it, ``save`` keeps it.
 
@@ -182,7 +188,7 @@ class OnlineRule(DecisionRule):
         self._lock = threading.Lock()
 
     def _get_state(self) -> persist.State:
-        state = super(DecisionRule, self)._get_state()
+        state = super()._get_state()
         state.arrays.update(t=self.t_, q=self.q_, p=self.p_)
         state.meta.update(n_rows=self.n_rows_, weight=self.weight_)
         return state

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -14,7 +14,40 @@ from longtail.answers.topk import TopK
 from longtail.base import Estimator
 from longtail.decide.candidates import Candidates
 
-__all__ = ["DecisionRule", "by_probability", "count_linear", "decide_linear", "is_exact"]
+__all__ = [
+    "CountingRule",
+    "DecisionRule",
+    "LearningRule",
+    "Rule",
+    "by_probability",
+    "count_linear",
+    "decide_linear",
+    "is_exact",
+]
+
+
+@runtime_checkable
+class Rule(Protocol):
+    """What a ``Tagger`` takes as a rule: one of this room, or anything that can ``select``."""
+
+    def select(self, eta: Any, *, include: Any = None, exclude: Any = None) -> TopK:
+        """Return the labels chosen for every row."""
+
+
+@runtime_checkable
+class LearningRule(Rule, Protocol):
+    """A rule that learns from probabilities (n, L) of held-out rows and their labels."""
+
+    def fit(self, eta: Any, Y: Any) -> Any:
+        """Learn, and return self."""
+
+
+@runtime_checkable
+class CountingRule(Rule, Protocol):
+    """A rule that remembers the rows it has decided."""
+
+    def reset(self, n_labels: int) -> Any:
+        """Forget them, and expect so many labels from now on."""
 
 
 class DecisionRule(Estimator, ABC):
@@ -29,8 +62,8 @@ class DecisionRule(Estimator, ABC):
         """Return the labels chosen for every row."""
 
     def __sklearn_is_fitted__(self) -> bool:
-        """Return a rule without ``fit`` is ready, to answer and to be saved."""
-        return not hasattr(self, "fit") or super().__sklearn_is_fitted__()
+        """Return whether the rule can answer and be saved; one without ``fit`` always can."""
+        return not isinstance(self, LearningRule) or super().__sklearn_is_fitted__()
 
     def _set_state(self, state: persist.State) -> None:
         """Rules that learn nothing are their parameters."""

@@ -35,14 +35,20 @@ class Threshold(DecisionRule):
 
     Parameters
     ----------
-    metric: "macro_f1" or "micro_f1" (with ``beta``, F-beta).
-    per: "label" or "global".
-    target_precision: instead of ``metric``: the one threshold with the largest recall at which the
-        labels named in the validation data are right at least this often. The way to abstain.
-    k: name at most k labels, those farthest above their thresholds; None sets no limit.
-    at_least: name at least so many labels, those nearest to their thresholds.
-    min_positives: a label with fewer validation positives uses the global threshold: its own would
-        be tuned on next to nothing.
+    metric : str
+        "macro_f1" or "micro_f1" (with ``beta``, F-beta).
+    per : str
+        "label" or "global".
+    target_precision : float or None
+        Instead of ``metric``: the one threshold with the largest recall at which the labels named
+        in the validation data are right at least this often. The way to abstain.
+    k : int or None
+        Name at most k labels, those farthest above their thresholds; None sets no limit.
+    at_least : int
+        Name at least so many labels, those nearest to their thresholds.
+    min_positives : int
+        A label with fewer validation positives uses the global threshold: its own would be tuned on
+        next to nothing.
 
     After ``fit``: ``thresholds_`` (L,), infinite for a label never worth naming;
     ``global_threshold_``; ``utility_`` on the validation data, before ``k`` and ``at_least``;

@@ -69,14 +69,21 @@ class WeightedTopK(DecisionRule):
 
     Parameters
     ----------
-    weighting: one of the table.
-    k: labels per row.
-    budget: "exactly" k, or "at_most" k: then only labels with a positive gain are named.
-    propensity: for "psp", an object with ``inverse_`` or an array (L,) of propensities.
-    prior: share of rows that have each label (L,), for instance ``Y_train.mean(axis=0)``; None
-        takes the mean of ``eta`` itself.
-    beta: exponent of "power_law"; 1/4, 1/2 and 3/4 are usual.
-    candidates_only: as in ``BlockCoordinateAscent``.
+    weighting : str
+        One of the table.
+    k : int
+        Labels per row.
+    budget : str
+        "exactly" k, or "at_most" k: then only labels with a positive gain are named.
+    propensity : propensity model or array of shape (L,)
+        For "psp", an object with ``inverse_`` or an array (L,) of propensities.
+    prior : array of shape (L,) or None
+        Share of rows that have each label (L,), for instance ``Y_train.mean(axis=0)``; None takes
+        the mean of ``eta`` itself.
+    beta : float
+        Exponent of "power_law"; 1/4, 1/2 and 3/4 are usual.
+    candidates_only : bool
+        As in ``BlockCoordinateAscent``.
 
     Equal gains go to the more probable label, then to the smaller id: the answer is as precise as
     the weighting allows. (Everywhere else in the library ties go to the smaller id at once.)

@@ -51,31 +51,46 @@ class Network(ProbabilityRanker):
 
     Parameters
     ----------
-    hidden : width of the hidden layer
-    loss : "sigmoid" (binary cross-entropy of every label), "squared_hinge", "hinge" or
-        "squared_error" of every label, "softmax" (cross-entropy with the labels of a row as a
-        distribution), "auto": softmax where every row has exactly one label, else sigmoid; for
-        ``fit_targets`` see there
-    epochs, patience : the most epochs; stop earlier after so many without improvement
-    batch_size, learning_rate, weight_decay : of Adam; the rate falls linearly to zero over the
-        epochs, and the decay is decoupled from the gradient
-    dropout : share of hidden values that are dropped in training
-    validation : share of the rows for early stopping; 0 trains all epochs on all rows
-    keep : prune to this many weights of the two layers (biases not counted) by magnitude; None for
-        all. ``schedule`` "gradual" or "one_shot", after ``warmup`` epochs. Storage stays dense
-    missing_labels : a propensity model or propensities (L,), where some labels were never recorded
-    correction : what is done about it: a name of ``longtail.deep.objectives.weighting``; "auto" is
-        the convex surrogate, or "pal-n" for a softmax
-    device : "cpu", "cuda", "cuda:1", …, "mps", or "auto" for the best there is
-    precision : "float32", "bfloat16" (products only, and not on a CPU), "auto": bfloat16 on a GPU
-    output_precision, fan_in, preset, output_options : what the output layer is; None for float32
-        weights of all labels, trained by Adam. ``output_precision`` "float32", "bfloat16" or
-        "float8" keeps weights of so many bits and no copy of them, trained by SGD; ``fan_in`` keeps
-        so many weights per label. ``preset`` ("renee", "elmo-bf16", "elmo-fp8", "dst") and
-        ``output_options`` set more: ``longtail.deep.output_plan.OutputPlan`` has the names
-    checkpoint : the old place of an argument of ``fit``, until 0.2
-    normalize : scale rows to unit length
-    random_state, n_jobs : on a CPU the same seed gives the same bits for any number of threads
+    hidden : int
+        Width of the hidden layer.
+    loss : str
+        "sigmoid" (binary cross-entropy of every label), "squared_hinge", "hinge" or "squared_error"
+        of every label, "softmax" (cross-entropy with the labels of a row as a distribution),
+        "auto": softmax where every row has exactly one label, else sigmoid; for ``fit_targets`` see
+        there.
+    epochs, patience : int
+        The most epochs; stop earlier after so many without improvement.
+    batch_size, learning_rate, weight_decay : int; float
+        Of Adam; the rate falls linearly to zero over the epochs, and the decay is decoupled from
+        the gradient.
+    dropout : float
+        Share of hidden values that are dropped in training.
+    validation : float
+        Share of the rows for early stopping; 0 trains all epochs on all rows.
+    keep : int or None
+        Prune to this many weights of the two layers (biases not counted) by magnitude; None for
+        all. ``schedule`` "gradual" or "one_shot", after ``warmup`` epochs. Storage stays dense.
+    missing_labels : propensity model, array of shape (L,) or None
+        A propensity model or propensities (L,), where some labels were never recorded.
+    correction : str
+        What is done about it: a name of ``longtail.deep.objectives.weighting``; "auto" is the
+        convex surrogate, or "pal-n" for a softmax.
+    device : str
+        "cpu", "cuda", "cuda:1", …, "mps", or "auto" for the best there is.
+    precision : str
+        "float32", "bfloat16" (products only, and not on a CPU), "auto": bfloat16 on a GPU.
+    output_precision, fan_in, preset, output_options : str or None; int or None; mapping or None
+        What the output layer is; None for float32 weights of all labels, trained by Adam.
+        ``output_precision`` "float32", "bfloat16" or "float8" keeps weights of so many bits and no
+        copy of them, trained by SGD; ``fan_in`` keeps so many weights per label. ``preset``
+        ("renee", "elmo-bf16", "elmo-fp8", "dst") and ``output_options`` set more:
+        ``longtail.deep.output_plan.OutputPlan`` has the names.
+    checkpoint : str or None
+        The old place of an argument of ``fit``, until 0.2.
+    normalize : bool
+        Scale rows to unit length.
+    random_state, n_jobs : int, Generator, RandomState or None; int or None
+        On a CPU the same seed gives the same bits for any number of threads.
 
     After ``fit``: ``input_weights_`` (d, h), ``input_bias_`` (h,), ``output_weights_`` (L, h),
     ``output_bias_`` (L,), ``loss_`` (what "auto" stood for), ``history_`` (one record per epoch),

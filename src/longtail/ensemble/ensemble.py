@@ -6,12 +6,14 @@ import copy
 import os
 from collections.abc import Callable, Sequence
 from inspect import signature
-from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from longtail import persist
 from longtail._models import from_state
-from longtail._validation import as_k, as_seed
+from longtail._native import n_threads
+from longtail._validation import as_k, as_labels, as_seed
 from longtail.answers.label_filter import LabelFilter
 from longtail.answers.topk import TopK
 from longtail.answers.vocabulary import Vocabulary
@@ -21,27 +23,52 @@ from longtail.data.paired_rows import PairedRows
 from longtail.data.text_rows import TextRows
 from longtail.data.tokens import Tokens
 from longtail.ensemble.fusion import RULES, combine
+from longtail.ensemble.learned_fusion import Fusion
+from longtail.ensemble.learning import Learned, Learning, as_validation
+from longtail.ensemble.part import Part, as_parts
+from longtail.ensemble.part_rows import Members, PartRows, Vectorizers
+from longtail.ensemble.widened import widened
 from longtail.exceptions import ModelFormatError
 from longtail.features.tokenizer import as_texts
+from longtail.linear import compact
+from longtail.linear.ranker import LinearRanker
 from longtail.text import XRTransformer
 
 __all__ = ["Ensemble"]
 
+_CANDIDATES = {"learned": 40}  # 20 under the other rules
+_ADDED = ("held_out", "folds", "refit", "random_state", "n_jobs")  # parameters of "learned"
+
 
 class Ensemble(ProbabilityRanker):
-    """Rankers of the same labels, combined by a rule (``longtail.ensemble.combine``).
+    """Rankers of the same labels, combined by a rule.
 
     Trees of different seeds make different mistakes, so three of them beat one; PECOS and
-    XR-Transformer report such triples.
+    XR-Transformer report such triples. Models of different kinds make still more different ones:
+    ``rule="learned"`` learns on held-out rows which of them to believe, and where
+    (``longtail.ensemble.learned_fusion``), and its scores are probabilities.
 
     Parameters
     ----------
-    models : rankers; ``fit`` fits copies of them. All of them take features, or all read texts,
-        each with its own tokenizer (``of_encoders``)
-    rule : "mean", "rank", "softmax" or "sigmoid"
-    candidates : answers taken from each member, at least k
+    models : rankers, pairs of a representation and a ranker, or ``longtail.ensemble.Part``;
+        ``fit`` fits copies of them. A ranker alone takes the rows as they come: features, or, if
+        it reads them, texts, each with its own tokenizer (``of_encoders``). The representation of
+        a pair is a vectoriser such as ``Tfidf()``, or the number of an earlier model whose vectors
+        (``embed``) the ranker reads. Where models of both kinds stand alone, rows are
+        ``PairedRows`` of tokens and features
+    rule : "mean", "rank", "softmax" or "sigmoid" (``longtail.ensemble.fusion``), or "learned"
+    candidates : answers taken from each member, at least k; None for 40 with "learned", else 20.
+        With "learned" those beyond are only added behind the others where k asks for more
+    held_out : share of the rows that "learned" is learned on where ``fit`` gets no ``validation``
+    folds : so many trainings instead, each without a part of the rows, so that "learned" is learned
+        on answers to all rows (cross-fitting); None holds rows out, but takes five folds of up to
+        2,000 rows, where a tenth would be too few
+    refit : whether models are then fitted once more on all rows; False keeps those that were fitted
+        without the held-out rows
+    random_state : which rows are held out
+    n_jobs : threads of "learned"; models have their own
 
-    After ``fit``: ``members_``.
+    After ``fit``: ``members_``, ``vectorizers_`` and, with "learned", ``fusion_``.
 
     >>> import longtail as lt
     >>> pair = lt.Ensemble(models=[lt.baselines.Popularity(), lt.baselines.NearestNeighbors()])
@@ -52,81 +79,176 @@ class Ensemble(ProbabilityRanker):
     type_tag = "ensemble"
 
     members_: list[Ranker]
-    _folder: Path | None  # of the checkpoint, while ``fit`` runs
+    vectorizers_: Vectorizers
+    fusion_: Fusion | None
 
     def __init__(
-        self, *, models: Sequence[Ranker] = (), rule: str = "mean", candidates: int = 20
+        self,
+        *,
+        models: Sequence[Any] = (),
+        rule: str = "mean",
+        candidates: int | None = None,
+        held_out: float = 0.1,
+        folds: int | None = None,
+        refit: bool = True,
+        random_state: Any = 0,
+        n_jobs: int | None = None,
     ) -> None:
         self.models = models
         self.rule = rule
         self.candidates = candidates
+        self.held_out = held_out
+        self.folds = folds
+        self.refit = refit
+        self.random_state = random_state
+        self.n_jobs = n_jobs
 
     def _check_params(self) -> None:
-        if self.rule not in RULES:
-            raise ValueError(f"rule must be one of {', '.join(RULES)}, got {self.rule!r}")
-        as_k(self.candidates, "candidates")
+        if self.rule not in (*RULES, "learned"):
+            known = ", ".join((*RULES, "learned"))
+            raise ValueError(f"rule must be one of {known}, got {self.rule!r}")
+        if self.candidates is not None:
+            as_k(self.candidates, "candidates")
+        n_threads(self.n_jobs)
 
     def fit(
         self,
         X: Any,
         Y: Any,
         *,
+        label_texts: Any = None,
+        validation: tuple[Any, Any] | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         n_label_rows: int = 0,
+        fusion: Fusion | None = None,
     ) -> Any:
-        """Learns from features ``X`` (n, d) and labels ``Y`` (n, L).
+        """Learn from rows ``X``, features (n, d) or texts, and labels ``Y`` (n, L).
 
+        ``label_texts``: what each label is called, for models that read it and parts with
+        ``label_texts=True``; of the kind of ``X``. ``validation``: ``(X, Y)``, rows to learn the
+        rule "learned" on instead of some of the training rows; models do not learn from them.
         ``checkpoint``: a folder for finished parts, in which every member that can keep some has a
         folder of its own; a training that was cut short, called again with the same folder, data
         and parameters, goes on from there. ``n_label_rows``: so many of the last rows were made of
-        label texts (``longtail.augment``); members that count or validate on instances are told.
+        label texts (``longtail.augment``); they are not held out, and members that count or
+        validate on instances are told. ``fusion``: the ``fusion_`` of the same parts, fitted on
+        other rows of the kind, to be taken over instead of learned.
         """
-        return self._learn(X, Y, checkpoint=checkpoint, n_label_rows=n_label_rows)
+        return self._learn(
+            X,
+            Y,
+            label_texts=label_texts,
+            validation=validation,
+            checkpoint=checkpoint,
+            n_label_rows=n_label_rows,
+            fusion=fusion,
+        )
 
     def _fit(
         self,
         X: Any,
         Y: Any,
         *,
+        label_texts: Any = None,
+        validation: tuple[Any, Any] | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         n_label_rows: int = 0,
+        fusion: Fusion | None = None,
     ) -> None:
         self._check_params()
-        if not self.models:
+        parts = as_parts(self.models)
+        if not parts:
             raise ValueError("models is empty: give the rankers to combine")
-        members: list[Ranker] = []
-        for i, model in enumerate(self.models):
-            member = unfitted(model)
-            how: dict[str, Any] = {}
-            takes = signature(member.fit).parameters
-            if checkpoint is not None and "checkpoint" in takes:
-                how["checkpoint"] = Path(checkpoint) / f"member{i}"
-            if n_label_rows and "n_label_rows" in takes:
-                how["n_label_rows"] = n_label_rows
-            members.append(member.fit(X, Y, **how))
-        self.members_ = members
+        vectorizers = Vectorizers.unfitted(parts)
+        rows = PartRows.to_learn(parts, X, vectorizers)
+        labels = None
+        if label_texts is not None:
+            if not isinstance(label_texts, (PairedRows, Tokens)) and self._takes_texts(parts):
+                label_texts = TextRows(as_texts(label_texts))
+            if any(part.label_texts for part in parts):
+                labels = PartRows.of_labels(parts, rows, label_texts, vectorizers)
+        learning = Learning(
+            parts,
+            rows,
+            Y,
+            labels=labels,
+            label_texts=label_texts,
+            n_label_rows=n_label_rows,
+            checkpoint=checkpoint,
+        )
+        learned: Learned | None = None
+        if fusion is not None and (self.rule != "learned" or len(fusion.curves) != len(parts)):
+            raise ValueError('fusion must be that of as many parts, with rule="learned"')
+        if self.rule != "learned" or fusion is not None:
+            members = learning.members()
+        else:
+            wanted = min(self._candidates(), Y.shape[1])
+            options = {"candidates": wanted, "n_jobs": self.n_jobs}
+            if validation is not None:
+                valid_X, valid_Y = as_validation(validation, Y.shape[1], self._rows_to_learn)
+                members, learned = learning.validated(valid_X, valid_Y, vectorizers, **options)
+            else:
+                members, learned = learning.held_out(
+                    share=self.held_out,
+                    folds=self.folds,
+                    refit=self.refit,
+                    seed=as_seed(self.random_state),
+                    **options,
+                )
+        self.members_, self.vectorizers_ = members.fitted, vectorizers
+        self.fusion_ = None if learned is None else learned.fusion
+        if fusion is not None:
+            self.fusion_ = fusion.for_labels(learning.counts())
+        self._learned, self._seconds = learned, members.seconds
+
+    def _parts(self) -> list[Part]:
+        return as_parts(self.models)
+
+    def _fitted(self) -> Members:
+        return Members(self._parts(), self.members_)
+
+    def _scores_are_probabilities(self) -> bool:
+        return self.__dict__.get("fusion_") is not None
+
+    @staticmethod
+    def _takes_texts(parts: Sequence[Part]) -> bool:
+        return any(
+            part.ranker.reads_texts or hasattr(part.representation, "transform") for part in parts
+        )
 
     @property
     def reads_texts(self) -> bool:  # type: ignore[override]
-        """Whether the members read texts."""
-        each = self.__dict__.get("members_") or self.models
-        return any(getattr(model, "reads_texts", False) for model in each)
+        """Whether rows are texts: some members read them, or features are made of them."""
+        try:
+            return self._takes_texts(self._parts())
+        except (TypeError, ValueError):  # said by fit
+            return False
+
+    @property
+    def reads_label_texts(self) -> bool:
+        """Whether a member learns from what labels are called."""
+        try:
+            parts = self._parts()
+        except (TypeError, ValueError):
+            return False
+        return any(p.label_texts or getattr(p.ranker, "reads_label_texts", False) for p in parts)
 
     @property
     def reads_blocks(self) -> bool:  # type: ignore[override]
         """Whether all members do."""
-        each = self.__dict__.get("members_") or self.models
-        return all(getattr(model, "reads_blocks", False) for model in each)
+        try:
+            parts = self._parts()
+        except (TypeError, ValueError):
+            return False
+        return all(part.ranker.reads_blocks for part in parts)
 
     def _rows(self, X: Any, *, fitted: bool = True) -> Any:
         if not self.reads_texts:
             return super()._rows(X, fitted=fitted)
-        for model in self.members_ if fitted else self.models:
-            if not getattr(model, "reads_texts", False):
-                raise TypeError(
-                    f"either all members read texts or none: {type(model).__name__} takes features"
-                )
         return X if isinstance(X, (PairedRows, Tokens)) else TextRows(as_texts(X))
+
+    def _rows_to_learn(self, X: Any) -> Any:
+        return self._rows(X, fitted=False)
 
     def _set_sizes(self, X: Any, Y: Any) -> None:
         self.n_features_in_, self.n_labels_ = self.members_[0].n_features_in_, int(Y.shape[1])
@@ -171,99 +293,322 @@ class Ensemble(ProbabilityRanker):
             raise ValueError("members is empty: give the rankers to combine")
         if len({_shape(member) for member in members}) > 1:
             raise ValueError("members must share features and labels")
-        copies = [unfitted(member) for member in members]
-        self = cls(models=copies, **params)
+        self = cls(models=[unfitted(member) for member in members], **params)
         self._check_params()
-        self.members_ = list(members)
+        if self.rule == "learned":
+            raise ValueError(
+                'rule="learned" is learned by fit: members that are fitted already '
+                "have seen the rows"
+            )
+        self.members_, self.fusion_ = list(members), None
+        self.vectorizers_ = Vectorizers.unfitted(self._parts())
         self.n_features_in_, self.n_labels_ = members[0].n_features_in_, members[0].n_labels_
         return self
 
     @property
     def add_labels(self) -> Callable[..., Ensemble]:
         """``add_labels`` of every member; only where all of them have it."""
-        on_all = self._on_members("add_labels")
+        self._check_members_have("add_labels")
+        return self._add_labels
 
-        def add(*args: Any, names: Sequence[str] | None = None, **how: Any) -> Ensemble:
-            known = self.label_names_
-            if (names is None) != (known is None):
-                raise ValueError("either all labels have names or none: names are missing")
-            longer = None if known is None else Vocabulary([*known, *(names or ())])
-            return on_all(longer, *args, **how)
-
-        return add
+    def _add_labels(
+        self, X: Any = None, Y: Any = None, *, names: Sequence[str] | None = None, **how: Any
+    ) -> Ensemble:
+        known = self.label_names_
+        if (names is None) != (known is None):
+            raise ValueError("either all labels have names or none: names are missing")
+        fitted = self._fitted()
+        if X is None:
+            rows: list[Any] = [None] * len(self.members_)
+        else:
+            rows = fitted.read(self._rows_of_parts(self._rows(X)))
+        if how.get("negatives") is not None:
+            other, labels = how.pop("negatives")
+            read = fitted.read(self._rows_of_parts(self._rows(other)))
+            negatives: list[Any] = [(own, labels) for own in read]
+        else:
+            negatives = [how.pop("negatives", None)] * len(rows)
+        changed = []
+        for model, own, others in zip(self.members_, rows, negatives, strict=True):
+            grow = copy.copy(model).add_labels  # type: ignore[attr-defined]
+            takes = signature(grow).parameters
+            options = {n: v for n, v in how.items() if n in takes or n != "label_texts"}
+            if others is not None:
+                options["negatives"] = others
+            given = (own, Y) if own is not None else ()
+            changed.append(grow(*given, **options))
+        longer = None if known is None else Vocabulary([*known, *(names or ())])
+        n_new = changed[0].n_labels_ - self.n_labels_
+        if longer is not None and len(longer) != changed[0].n_labels_:
+            raise ValueError(f"names must be one per new label ({n_new})")
+        if self.fusion_ is not None:
+            counts = np.zeros(n_new, np.int64)
+            if Y is not None:
+                counts = np.bincount(as_labels(Y).indices, minlength=n_new)
+            self.fusion_ = self.fusion_.with_labels(counts)
+        return self._take_members(changed, longer)
 
     @property
     def remove_labels(self) -> Callable[..., Ensemble]:
         """``remove_labels`` of every member; only where all of them have it."""
-        on_all = self._on_members("remove_labels")
+        self._check_members_have("remove_labels")
+        return self._remove_labels
 
-        def remove(labels: Any) -> Ensemble:
-            known, gone = self.label_names_, {int(label) for label in labels}
-            left = None
-            if known is not None:
-                left = Vocabulary([name for i, name in enumerate(known) if i not in gone])
-            return on_all(left, labels)
+    def _remove_labels(self, labels: Any) -> Ensemble:
+        labels = list(labels)
+        known, gone = self.label_names_, {int(label) for label in labels}
+        changed = [
+            copy.copy(model).remove_labels(labels)  # type: ignore[attr-defined]
+            for model in self.members_
+        ]
+        left = None
+        if known is not None:
+            left = Vocabulary([name for i, name in enumerate(known) if i not in gone])
+        if self.fusion_ is not None:
+            self.fusion_ = self.fusion_.without_labels(sorted(gone))
+        return self._take_members(changed, left)
 
-        return remove
-
-    def _on_members(self, name: str) -> Callable[..., Ensemble]:
-        """Calls a method of every member, and then takes over the names that labels have."""
+    def _check_members_have(self, name: str) -> None:
         self._check_fitted()
         for model in self.members_:
             if not hasattr(model, name):
                 raise AttributeError(f"a member of this ensemble has no {name}: {model!r}")
 
-        def on_all(names: Vocabulary | None, *args: Any, **how: Any) -> Ensemble:
-            changed = [getattr(copy.copy(model), name)(*args, **how) for model in self.members_]
-            if names is not None and len(names) != changed[0].n_labels_:
-                raise ValueError(
-                    f"names must be one per new label ({changed[0].n_labels_ - self.n_labels_})"
-                )
-            self.members_ = changed  # all of them or, after an error, none
-            self.n_labels_, self.label_names_ = changed[0].n_labels_, names
-            return self
+    def _take_members(self, changed: list[Ranker], names: Vocabulary | None) -> Ensemble:
+        """Take over members whose labels have changed: all of them or, after an error, none."""
+        self.members_ = changed
+        self.n_labels_, self.label_names_ = changed[0].n_labels_, names
+        return self
 
-        return on_all
+    def _candidates(self) -> int:
+        """Return how many answers each member is asked for."""
+        if self.candidates is not None:
+            return as_k(self.candidates, "candidates")
+        return _CANDIDATES.get(self.rule, 20)
 
     def _predict_topk(self, X: Any, k: int) -> TopK:
-        wanted = self._wanted(k)
-        tops = [model._predict_topk(self._own(model, X), wanted) for model in self.members_]
-        return combine(tops, k, self.rule)
+        return self._combined(self._rows_of_parts(X), k, None)
 
     def _predict_allowed(self, X: Any, k: int, labels: LabelFilter) -> TopK:
-        wanted = self._wanted(k)
-        tops = [
-            model._predict_allowed(self._own(model, X), wanted, labels) for model in self.members_
-        ]
-        return combine(tops, k, self.rule)
+        rows = self._rows_of_parts(X)
+        if self.fusion_ is None:
+            return self._combined(rows, k, labels)
+        # What a label is worth does not depend on which others are allowed: candidates are those
+        # of all labels, and where they hold too few allowed ones, the best of these come behind.
+        most = min(self.n_labels_, len(self.members_) * self._candidates())
+        first = labels.keep(self._combined(rows, most, None), k)
+        if ((first.indices >= 0).sum(axis=1) >= np.minimum(labels.counts(), k)).all():
+            return first
+        return widened(first, self._combined(rows, k, labels))
 
-    def _own(self, model: Ranker, X: Any) -> Any:
-        """Return rows as a member takes them: tokens are its own."""
-        return model._rows(X) if model.reads_texts else X
-
-    def _wanted(self, k: int) -> int:
+    def _combined(self, rows: PartRows, k: int, labels: LabelFilter | None) -> TopK:
         self._check_params()
-        return min(max(k, self.candidates), self.n_labels_)
+        members, most = self._fitted(), self._candidates()
+        if self.fusion_ is None:
+            wanted = min(max(k, most), self.n_labels_)
+            return combine(members.answers(rows, wanted, labels), k, self.rule)
+        tops = members.answers(rows, min(most, self.n_labels_), labels)
+        top = self.fusion_.top(tops, k, self.n_jobs)
+        if k <= most or (top.indices[:, -1] >= 0).all():
+            return top
+        return widened(top, combine(members.answers(rows, k, labels), k, "rank"))
+
+    def answers_of_parts(self, X: Any, k: int = 5) -> dict[str, TopK]:
+        """Return the k best labels of rows by every part alone, by the name of the part."""
+        self._check_fitted()
+        k = min(as_k(k), self.n_labels_)
+        tops = self._fitted().answers(self._rows_of_parts(self._rows(X)), k)
+        return dict(zip(self.part_names, tops, strict=True))
+
+    def answers_without_parts(self, X: Any, k: int = 5) -> dict[str, TopK]:
+        """Return the k best labels of rows if each part in turn were left out, by its name.
+
+        The rule is learned anew without it, from the answers to held-out rows that ``fit`` saw:
+        what a part adds is the difference to ``predict_topk``. Only right after ``fit`` with
+        ``rule="learned"`` and two parts at least; a saved model does not keep those answers.
+        """
+        self._check_fitted()
+        learned: Any = self.__dict__.get("_learned")
+        if not self.knows_parts:
+            raise ValueError(
+                'only an ensemble of several parts, just fitted with rule="learned", can tell what '
+                "it is without one of them"
+            )
+        k = min(as_k(k), self.n_labels_)
+        wanted = min(self._candidates(), self.n_labels_)
+        tops = self._fitted().answers(self._rows_of_parts(self._rows(X)), wanted)
+        out = {}
+        for i, name in enumerate(self.part_names):
+            others = [top for j, top in enumerate(tops) if j != i]
+            out[name] = learned.without(i, self.n_jobs).top(others, k, self.n_jobs)
+        return out
+
+    def compacted(self, **how: Any) -> Ensemble:
+        """Return a copy whose linear members take fewer bytes; the others are shared.
+
+        ``how``: as in ``longtail.linear.compact``, for each linear member by itself, but for its
+        validation rows. Raise TypeError if no member is linear.
+
+        >>> import longtail as lt
+        >>> data = lt.data.make_longtail(n=600, d=100, L=30, random_state=0).train
+        >>> pair = lt.Ensemble(models=[lt.OneVsAll(), lt.baselines.Popularity()], rule="learned")
+        >>> small = pair.fit(data.X, data.Y).compacted(precision="int8")
+        >>> small.members_[0].nbytes < pair.members_[0].nbytes
+        True
+        """
+        self._check_fitted()
+        members: list[Ranker] = []
+        for member in self.members_:
+            if isinstance(member, LinearRanker):
+                member = compact(member, **how)
+            elif isinstance(member, Ensemble) and member.has_linear_members:
+                member = member.compacted(**how)
+            members.append(member)
+        if not self.has_linear_members:
+            raise TypeError("no member of this ensemble is linear: there is nothing to compact")
+        small = copy.copy(self)
+        small.members_ = members
+        return small
+
+    @property
+    def has_linear_members(self) -> bool:
+        """Whether a member, or a member of one, is linear."""
+        return any(
+            isinstance(member, LinearRanker)
+            or (isinstance(member, Ensemble) and member.has_linear_members)
+            for member in self.members_
+        )
+
+    def sources_of(self, X: Any, label: int) -> list[tuple[str, float, int | None]]:
+        """Return what every part says about a label of one row: its name, the probability that its
+        score stands for, and the rank, counted from 1; 0 and None where it did not answer it.
+
+        Only with ``rule="learned"``.
+        """
+        self._check_fitted()
+        if self.fusion_ is None:
+            raise ValueError('only rule="learned" knows what the scores of its parts are worth')
+        wanted = min(self._candidates(), self.n_labels_)
+        tops = self._fitted().answers(self._rows_of_parts(self._rows(X)), wanted)
+        out: list[tuple[str, float, int | None]] = []
+        for name, (ids, proba) in zip(self.part_names, self.fusion_.values(tops), strict=True):
+            at = np.flatnonzero(ids[0] == label)
+            found = len(at) > 0
+            out.append(
+                (name, float(proba[0, at[0]]) if found else 0.0, int(at[0]) + 1 if found else None)
+            )
+        return out
+
+    def fitted_part(self, number: int) -> tuple[Ranker, Any]:
+        """Return the fitted ranker of a part, and the fitted vectoriser it reads, or None."""
+        place = self.vectorizers_.of_part[number]
+        vectorizer = None if place is None else self.vectorizers_.fitted[place]
+        return self.members_[number], vectorizer
+
+    @property
+    def knows_parts(self) -> bool:
+        """Whether ``answers_without_parts`` can be asked."""
+        return self.__dict__.get("_learned") is not None and len(self.members_) > 1
+
+    @property
+    def part_names(self) -> list[str]:
+        """Names of the parts, told apart by a number where they are the same."""
+        titles = [part.title for part in self._parts()]
+        return [t if titles.count(t) == 1 else f"{t} {i}" for i, t in enumerate(titles)]
+
+    @property
+    def part_seconds(self) -> dict[str, float]:
+        """Seconds that the last training of every part took; empty for a loaded model."""
+        return dict(zip(self.part_names, self.__dict__.get("_seconds") or (), strict=False))
+
+    def __getstate__(self) -> dict[str, Any]:
+        made = ("_learned", "_seconds")
+        return {name: value for name, value in vars(self).items() if name not in made}
+
+    def _rows_of_parts(self, X: Any) -> PartRows:
+        return PartRows.to_answer(self._parts(), self.members_, X, self.vectorizers_)
 
     def _get_state(self) -> persist.State:
         state = super()._get_state()
-        models = state.params.pop("models")
-        if not isinstance(models, Sequence):
-            raise TypeError(f"parameter models cannot be saved: {models!r} is no list of rankers")
+        del state.params["models"]
+        for name in _ADDED:  # as in files from before there was "learned"
+            if state.params[name] == self._defaults[name]:
+                del state.params[name]
+        if state.params["candidates"] is None:
+            del state.params["candidates"]
+        parts = self._parts()
         for i, model in enumerate(self.members_):
             state.parts[f"member{i}"] = model._get_state()
+        for i, vectorizer in enumerate(self.vectorizers_.fitted):
+            if not hasattr(vectorizer, "_get_state"):
+                raise TypeError(f"a representation cannot be saved: {vectorizer!r}")
+            state.parts[f"vectorizer{i}"] = vectorizer._get_state()
+        if not all(isinstance(part.plain(), Ranker) for part in parts):
+            state.meta["parts"] = [
+                {
+                    "vectorizer": v,
+                    "vectors_of": p.representation if isinstance(p.representation, int) else None,
+                    "label_texts": bool(p.label_texts),
+                    "name": p.name,
+                }
+                for p, v in zip(parts, self.vectorizers_.of_part, strict=True)
+            ]
+        if self.fusion_ is not None:
+            self.fusion_.put(state)
         return state
 
     def _set_state(self, state: persist.State) -> None:
         super()._set_state(state)
-        names = [f"member{i}" for i in range(len(state.parts))]
-        if not names or set(names) != set(state.parts):
+        members, vectorizers = (
+            [from_state(state.parts[name]) for name in _numbered(state, kind)]
+            for kind in ("member", "vectorizer")
+        )
+        if not members or len(members) + len(vectorizers) != len(state.parts):
             raise ModelFormatError("an ensemble needs its members, numbered from 0")
-        self.members_ = [from_state(state.parts[name]) for name in names]
-        for model in self.members_:
-            if not isinstance(model, Ranker) or _shape(model) != _shape(self):
+        for model in members:
+            if not isinstance(model, Ranker) or model.n_labels_ != self.n_labels_:
                 raise ModelFormatError("a member of the ensemble has other features or labels")
-        self.models = [unfitted(model) for model in self.members_]
+        parts, of_part = _parts_of(
+            state.meta.get("parts", [{}] * len(members)), members, vectorizers
+        )
+        self.models = [part.plain() for part in parts]
+        as_parts(self.models)
+        if "parts" not in state.meta and any(_shape(m) != _shape(self) for m in members):
+            raise ModelFormatError("a member of the ensemble has other features or labels")
+        self.members_, self.vectorizers_ = members, Vectorizers(vectorizers, of_part)
+        self.fusion_ = None
+        if self.rule == "learned":
+            self.fusion_ = Fusion.take(state, len(members), self.n_labels_)
+
+
+def _parts_of(
+    kinds: Any, members: Sequence[Ranker], vectorizers: Sequence[Any]
+) -> tuple[list[Part], list[int | None]]:
+    """Return the parts of a saved ensemble, and the vectoriser that each of them reads."""
+    if not isinstance(kinds, list) or len(kinds) != len(members):
+        raise ModelFormatError(f"an ensemble must say what its parts read, got {kinds!r}")
+    parts: list[Part] = []
+    of_part: list[int | None] = []
+    for member, kind in zip(members, kinds, strict=True):
+        read: Any = kind.get("vectors_of")
+        place = kind.get("vectorizer")
+        if place is not None:
+            if not isinstance(place, int) or not 0 <= place < len(vectorizers):
+                raise ModelFormatError(f"a part of the ensemble reads no vectoriser {place!r}")
+            read = unfitted(vectorizers[place])
+        name = kind.get("name")
+        about = bool(kind.get("label_texts")), None if name is None else str(name)
+        parts.append(Part(read, unfitted(member), *about))
+        of_part.append(place)
+    return parts, of_part
+
+
+def _numbered(state: persist.State, kind: str) -> list[str]:
+    """Return the names of parts of a kind, as far as they are numbered from 0."""
+    names: list[str] = []
+    while f"{kind}{len(names)}" in state.parts:
+        names.append(f"{kind}{len(names)}")
+    return names
 
 
 def _shape(model: Ranker) -> tuple[int | None, int]:

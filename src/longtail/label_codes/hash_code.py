@@ -65,13 +65,17 @@ class HashCode(Estimator):
 
     Parameters
     ----------
-    n_buckets, n_repetitions : B and R; None chooses by the number of labels (``default_size``)
-    aggregation, link : see above; link is "identity", "sigmoid", "hinge" (exp(-max(0, 1 - z)^2)) or
-        "softmax" (over the buckets of a repetition)
-    candidates : None decodes exactly. A number T decodes as the paper does: only labels in the T
-        best buckets of at least ``least_hits`` repetitions (fewer where that names less than k) are
-        answers, and the mean runs over those buckets alone
-    random_state, n_jobs : seeds of the hashes; threads, which change no answer
+    n_buckets, n_repetitions : int or None
+        B and R; None chooses by the number of labels (``default_size``).
+    aggregation, link : str
+        See above; link is "identity", "sigmoid", "hinge" (exp(-max(0, 1 - z)^2)) or "softmax" (over
+        the buckets of a repetition).
+    candidates : int or None
+        None decodes exactly. A number T decodes as the paper does: only labels in the T best
+        buckets of at least ``least_hits`` repetitions (fewer where that names less than k) are
+        answers, and the mean runs over those buckets alone.
+    random_state, n_jobs : int, Generator, RandomState or None; int or None
+        Seeds of the hashes; threads, which change no answer.
 
     After ``fit``: ``table_`` (L, R) int32, ``n_buckets_``, ``n_ties_``, ``seeds_`` (R,) uint32.
 

@@ -42,10 +42,13 @@ class NeighborCode(SVDCode):
 
     Parameters
     ----------
-    n_pairs : neighbours of each row that Omega holds; None for all pairs of rows that share a label
-    n_steps, step : most gradient steps and their size; fitting ends sooner where nothing is left to
-        fit, as it is where c is the rank of Y
-    start : "svd" or "zero"
+    n_pairs : int or None
+        Neighbours of each row that Omega holds; None for all pairs of rows that share a label.
+    n_steps, step : int; float
+        Most gradient steps and their size; fitting ends sooner where nothing is left to fit, as it
+        is where c is the rank of Y.
+    start : str
+        "svd" or "zero".
 
     The others are those of ``SVDCode``. After ``fit`` also ``objective_``: its value before the
     first step and after each.

@@ -52,15 +52,22 @@ class SVDCode(Estimator):
 
     Parameters
     ----------
-    n_components : c; None for at most 200
-    recovery : see above
-    n_neighbors : q
-    weights : "similarity" votes with s_i, also if negative, as the paper does; "clipped" with
-        max(s_i, 0); "uniform" with 1
-    n_probes : None compares with every training code, exactly. A number looks only into that many
-        of the sqrt(n) clusters of codes nearest to z: faster, and may miss a neighbour
-    n_passes : powers of the Krylov space, see ``truncated_svd``
-    random_state, n_jobs : the same seed gives the same bits for any number of threads
+    n_components : int or None
+        c; None for at most 200.
+    recovery : str
+        See above.
+    n_neighbors : int
+        q.
+    weights : str
+        "similarity" votes with s_i, also if negative, as the paper does; "clipped" with max(s_i,
+        0); "uniform" with 1.
+    n_probes : int or None
+        None compares with every training code, exactly. A number looks only into that many of the
+        sqrt(n) clusters of codes nearest to z: faster, and may miss a neighbour.
+    n_passes : int
+        Powers of the Krylov space, see ``truncated_svd``.
+    random_state, n_jobs : int, Generator, RandomState or None; int or None
+        The same seed gives the same bits for any number of threads.
 
     After ``fit``: ``codes_`` (n, c), ``label_vectors_`` (L, c), ``singular_values_`` (c,),
     ``labels_`` (CSR arrays of the training labels). Only ``ZZ^T`` is unique, not Z: singular

@@ -38,10 +38,14 @@ def compact(
 
     Parameters
     ----------
-    model : stays as it is
-    target_mb : largest size of the arrays, in megabytes (10^6 bytes); None drops no weights
-    precision : "int8", "bf16" or "float32" (then only dropping makes it smaller)
-    X, Y : validation rows. If given, P@1, P@3 and P@5 of both models are measured on them
+    model : OneVsAll or XRLinear
+        A fitted model, which stays as it is.
+    target_mb : float or None
+        Largest size of the arrays, in megabytes (10^6 bytes); None drops no weights.
+    precision : str
+        "int8", "bf16" or "float32" (then only dropping makes it smaller).
+    X, Y : matrices of shape (n, d) and (n, L)
+        Validation rows. If given, P@1, P@3 and P@5 of both models are measured on them.
 
     The copy's ``compaction_`` says what was done: precision, megabytes before and after, the cut
     below which weights went (positive ones below twice that), and P@k. It is saved with the model.

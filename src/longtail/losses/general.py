@@ -34,12 +34,16 @@ class Unbiased:
 
     Parameters
     ----------
-    loss : of complete labels, one of this room or your own; called with many label sets at a time
-    max_exact : rows with at most this many observed labels sum over all 2^m sub-sets; the others
-        draw ``n_draws`` of them at random, which is unbiased too
-    draw : "weight" keeps a label with probability 1/(2 - p), so that all drawn terms have the same
-        size; "half" with probability 1/2. No term is clipped, which would bias the sum
-    random_state : of the draws; an int draws the same in every call
+    loss : callable
+        Of complete labels, one of this room or your own; called with many label sets at a time.
+    max_exact : int
+        Rows with at most this many observed labels sum over all 2^m sub-sets; the others draw
+        ``n_draws`` of them at random, which is unbiased too.
+    draw : str
+        "weight" keeps a label with probability 1/(2 - p), so that all drawn terms have the same
+        size; "half" with probability 1/2. No term is clipped, which would bias the sum.
+    random_state : int, Generator, RandomState or None
+        Of the draws; an int draws the same in every call.
 
     >>> def recall_of_first(scores, Y):
     ...     sizes = np.maximum(Y.sum(axis=1).A1, 1)

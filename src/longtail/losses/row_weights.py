@@ -34,9 +34,11 @@ def normalized_weights(Y: Any, propensity: Any = None, *, estimate: str = "bound
 
     Parameters
     ----------
-    Y : (n, L) observed labels
+    Y : matrix of shape (n, L), or list of lists of int
+        Observed labels.
     propensity : array (L,) or model, None for complete labels
-    estimate : "bound" or "unbiased", see above; they agree where propensities are 1
+    estimate : str
+        "bound" or "unbiased", see above; they agree where propensities are 1.
 
     Refuses ``"unbiased"`` for graded labels, values below 1 (``Unbiased`` estimates any loss).
 

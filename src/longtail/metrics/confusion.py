@@ -35,7 +35,7 @@ class ConfusionCounts:
     ``positives``       sum of its truth values
     ``n_rows``          number of rows
 
-    The measures (``precision()`` and so on) return one value a label, and 0 where they are 0/0.
+    The measures (``precision()`` and so on) return one value per label, and 0 where they are 0/0.
     ``epsilon`` is added to every denominator, for the convention of evaluators that do so.
 
     >>> tp, predicted, positives = np.array([1.0, 0.0]), np.array([2.0, 0.0]), np.array([1.0, 1.0])

@@ -12,7 +12,7 @@ from longtail import persist
 from longtail._validation import as_labels
 from longtail.base import Estimator
 
-__all__ = ["Propensity", "PropensityWarning", "label_counts"]
+__all__ = ["Propensity", "PropensityWarning", "label_counts", "model_name"]
 
 
 class PropensityWarning(UserWarning):
@@ -101,6 +101,18 @@ class Propensity(Estimator):
                 setattr(self, name, array)
         for name, value in state.meta.items():
             setattr(self, f"{name}_", value)
+
+
+def model_name(propensity: Any) -> str:
+    """Return what a report calls a propensity: the class of a fitted model, or "given vector".
+
+    A model is any object with ``inverse_``.
+
+    >>> model_name([0.5, 1.0])
+    'given vector'
+    """
+    # Not a protocol: ``inverse_`` is a property, which a class has before it is fitted.
+    return type(propensity).__name__ if hasattr(propensity, "inverse_") else "given vector"
 
 
 def label_counts(Y: Any) -> tuple[int, np.ndarray]:

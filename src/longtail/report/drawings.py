@@ -86,7 +86,7 @@ def _by_bin(
     series = [Series(f"k = {k}", [pick(b)[k] for b in report.bins]) for k in report.ks]
     notes = [count_range(b.min_count, b.max_count, compact=True) for b in report.bins]
     drawing = bar_chart(title, [b.name for b in report.bins], notes, series)
-    return _figure(title, drawing, f"{caption} Below each bin: {source} examples a label.")
+    return _figure(title, drawing, f"{caption} Below each bin: {source} examples per label.")
 
 
 def _by_rule(report: Report, title: str, pick: Callable[[Bin], dict[int, float]]) -> str:

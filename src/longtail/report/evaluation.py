@@ -14,6 +14,7 @@ from longtail._validation import as_k, as_labels, as_seed
 from longtail.answers.topk import TopK
 from longtail.metrics.named import number_names
 from longtail.metrics.propensity_scored import inverse_propensities
+from longtail.propensity.base import model_name
 from longtail.report import facts as data_facts
 from longtail.report import slices
 from longtail.report.calibration import measure_calibration
@@ -205,10 +206,9 @@ def _train_counts(train_Y: Any, n_labels: int) -> tuple[np.ndarray | None, int |
 def _describe(propensity: Any, inverse: np.ndarray) -> dict[str, Any]:
     if hasattr(propensity, "describe"):
         return dict(propensity.describe())
-    kind = type(propensity).__name__ if hasattr(propensity, "inverse_") else "given vector"
     high, low = float(inverse.max()), float(inverse.min())
     return {
-        "model": kind,
+        "model": model_name(propensity),
         "n_labels": len(inverse),
         "min": 1.0 / high if high else None,
         "max": 1.0 / low if low else None,

@@ -35,6 +35,7 @@ def fragment(report: Report) -> str:
             page_tables.metrics(report),
             page_tables.bins(report),
             page_tables.rules(report),
+            page_tables.parts(report),
             page_tables.calibration(report),
             page_tables.labels(report),
             page_tables.every_label(report),
@@ -49,7 +50,7 @@ def _header(report: Report) -> str:
         f'<header><p class="over">Evaluation report</p><h1>{safe(report.title)}</h1>'
         f'<p class="lead">{facts.n_rows:,} rows, {facts.n_labels:,} labels, '
         f"{facts.present_labels:,} of them in the test set, "
-        f"{facts.labels_per_row:.2f} labels a row."
+        f"{facts.labels_per_row:.2f} labels per row."
         + (f" Measured on {safe(report.measured_on)}." if report.measured_on else "")
         + "</p></header>"
     )

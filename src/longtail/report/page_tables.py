@@ -11,7 +11,7 @@ from longtail.report.slices import Label
 from longtail.report.summary import Report
 from longtail.report.table import count_range, interval_name, per_cent
 
-__all__ = ["bins", "calibration", "every_label", "interval", "labels", "metrics", "rules"]
+__all__ = ["bins", "calibration", "every_label", "interval", "labels", "metrics", "parts", "rules"]
 
 
 def interval(m: Measurement, tag: str) -> str:
@@ -83,6 +83,24 @@ def bins(report: Report) -> str:
         "cent: the bin's positives found, those of its labels present in the test rows that are "
         "answered rightly at least once, and what it adds to precision.</p>"
         f"{table('Head to tail', head(heads, extra), body)}</section>"
+    )
+
+
+def parts(report: Report) -> str:
+    """Return what each part of a fused model does alone, and what the whole is without it."""
+    if not report.parts:
+        return ""
+    names = list(report.parts[0].alone)
+    heads = ["part", *names, *(f"{name} without it" for name in names)]
+    body = []
+    for part in report.parts:
+        left = [per_cent(part.without[name]) if part.without else "" for name in names]
+        body.append(row(part.name, heads, [*(per_cent(part.alone[n]) for n in names), *left]))
+    return (
+        "<section><h2>Parts of the model</h2>"
+        '<p class="hint">In per cent: every part alone, and the whole without it. What a part adds '
+        "is the difference to the whole.</p>"
+        f"{table('Parts of the model', head(heads), body)}</section>"
     )
 
 

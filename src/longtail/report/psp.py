@@ -8,6 +8,7 @@ from typing import Any
 
 from longtail import metrics
 from longtail.metrics.propensity_scored import inverse_propensities
+from longtail.propensity.base import model_name
 from longtail.report.measure import as_ks
 from longtail.report.table import align, bullet, per_cent, printable
 
@@ -108,7 +109,7 @@ def psp_diagnostic(
     classification, doctoral thesis, Aalto University 2025, section 3.4 and table 3.1.
     """
     ks = as_ks(k)
-    models = propensity if isinstance(propensity, Mapping) else {_name(propensity): propensity}
+    models = propensity if isinstance(propensity, Mapping) else {model_name(propensity): propensity}
     if not models:
         raise ValueError("propensity is an empty mapping: give at least one model")
     matches = metrics.match(Y_true, top, max(ks))
@@ -141,10 +142,6 @@ def psp_diagnostic(
         implied_labels=implied,
         warnings=tuple(_warnings(rows)),
     )
-
-
-def _name(propensity: Any) -> str:
-    return type(propensity).__name__ if hasattr(propensity, "inverse_") else "given vector"
 
 
 def _warnings(rows: Sequence[PSPRow]) -> list[str]:

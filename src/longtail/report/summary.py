@@ -11,6 +11,7 @@ from typing import Any
 from longtail.report.calibration import Calibration
 from longtail.report.facts import Facts
 from longtail.report.measure import Measurement
+from longtail.report.parts import PartResult
 from longtail.report.rules import RuleResult
 from longtail.report.slices import Bin, Label
 from longtail.report.trust import Note
@@ -27,10 +28,10 @@ class Report:
     ``propensity`` holds the constants behind propensity-scored numbers; ``warnings`` what not to
     trust; ``settings`` how the intervals and bins were made; ``calibration`` how far the scores can
     be trusted as probabilities, where they were said to be some; ``rules`` what other decision
-    rules make of the same rows, the report's own answers first; ``labels`` the table of single
-    labels, from frequent to rare; ``measured_on`` says in words which rows these are, where that
-    is known; ``provenance`` when and by which command it was made, of which file, where a command
-    made it.
+    rules make of the same rows, the report's own answers first; ``parts`` what every part of a
+    fused model adds, the whole first; ``labels`` the table of single labels, from frequent to rare;
+    ``measured_on`` says in words which rows these are, where that is known; ``provenance`` when and
+    by which command it was made, of which file, where a command made it.
     """
 
     title: str
@@ -45,6 +46,7 @@ class Report:
     settings: dict[str, Any]
     calibration: Calibration | None = None
     rules: tuple[RuleResult, ...] = ()
+    parts: tuple[PartResult, ...] = ()
     labels: tuple[Label, ...] = ()
     measured_on: str = ""
     provenance: dict[str, Any] | None = None
@@ -101,6 +103,7 @@ class Report:
                 **listed,
             },
             "rules": [_plain(asdict(rule)) for rule in self.rules],
+            "parts": [_plain(asdict(part)) for part in self.parts],
             "data": _plain(asdict(self.facts)),
             "propensity": self.propensity,
             "calibration": None if self.calibration is None else _plain(asdict(self.calibration)),

@@ -29,7 +29,8 @@ _JOINERS = "\u200c\u200d"
 
 def text(report: Report) -> str:
     """Return the whole report, at most about 100 columns wide for three values of k."""
-    parts = [_head(report), _metrics(report), _bins(report), _rules(report), _calibration(report)]
+    parts = [_head(report), _metrics(report), _bins(report), _rules(report), _parts(report)]
+    parts.append(_calibration(report))
     if report.warnings:
         parts.append(_warnings(report))
     return "\n\n".join(part for part in parts if part)
@@ -41,7 +42,7 @@ def _head(report: Report) -> str:
         printable(report.title),
         f"{facts.n_rows:,} rows, {facts.n_labels:,} labels "
         f"({facts.present_labels:,} of them in the test set), "
-        f"{facts.labels_per_row:.2f} labels a row",
+        f"{facts.labels_per_row:.2f} labels per row",
     ]
     if report.measured_on:
         lines += textwrap.wrap(f"Measured on {printable(report.measured_on)}", _WIDTH)
@@ -132,6 +133,18 @@ def _rules(report: Report) -> str:
         for rule in report.rules[1:]
     ]
     return "\n".join(lines)
+
+
+def _parts(report: Report) -> str:
+    if not report.parts:
+        return ""
+    names = list(report.parts[0].alone)
+    rows = [["", *names, "without it:", *names]]
+    for part in report.parts:
+        values = [per_cent(part.alone[name]) for name in names]
+        left = [per_cent(part.without[name]) if part.without else "" for name in names]
+        rows.append([f"  {printable(part.name)}", *values, "", *left])
+    return "\n".join(["Parts of the model: each alone, and the whole without it", align(rows)])
 
 
 def _calibration(report: Report) -> str:

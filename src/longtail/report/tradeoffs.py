@@ -135,17 +135,26 @@ def tradeoff(
 
     Parameters
     ----------
-    eta: probabilities (n, L): dense, sparse or a ``TopK``.
-    metrics: "precision" and the name of a metric of ``BlockCoordinateAscent``.
-    k: labels per row.
-    Y_true: true labels (n, L). With them the front is that of measured values; without, of expected
+    eta : matrix of shape (n, L) or TopK
+        Probabilities (n, L): dense, sparse or a ``TopK``.
+    metrics : tuple of str
+        "precision" and the name of a metric of ``BlockCoordinateAscent``.
+    k : int
+        Labels per row.
+    Y_true : matrix of shape (n, L), or list of lists of int
+        True labels (n, L). With them the front is that of measured values; without, of expected
         ones, which are only as good as the probabilities.
-    weights: values of w; by default 19 between 0 and 1, dense at both ends, since the two metrics
-        may differ by orders of magnitude.
-    prior: label frequencies for the rules drawn for comparison; None takes the mean of ``eta``.
-    budget: "exactly" or "at_most" k.
-    compare: also the usual heuristics: power law, logarithm, macro-recall.
-    others: more answers to compare with, by name: a ``TopK`` of the same rows whose scores are the
+    weights : sequence of float or None
+        Values of w; by default 19 between 0 and 1, dense at both ends, since the two metrics may
+        differ by orders of magnitude.
+    prior : array of shape (L,) or None
+        Label frequencies for the rules drawn for comparison; None takes the mean of ``eta``.
+    budget : str
+        "exactly" or "at_most" k.
+    compare : bool
+        Also the usual heuristics: power law, logarithm, macro-recall.
+    others : mapping or None
+        More answers to compare with, by name: a ``TopK`` of the same rows whose scores are the
         probabilities of the chosen labels, as rules give it.
 
     >>> rng = np.random.default_rng(0)

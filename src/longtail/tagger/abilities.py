@@ -20,22 +20,25 @@ def searching(model: Any) -> Callable[..., TopK]:
 
 
 def cannot(model: Any, what: str) -> TypeError:
-    return TypeError(f"this model cannot {what}: {type(model).__name__} has no way to")
+    """Return the error for something that this kind of model does not support."""
+    return TypeError(f"{type(model).__name__} does not support {what}")
 
 
 def can_filter(model: Any) -> bool:
-    """Whether the model's search takes ``include`` and ``exclude``."""
+    """Return whether the model's search takes ``include`` and ``exclude``."""
     return {"include", "exclude"} <= set(inspect.signature(model.predict_topk).parameters)
 
 
 def allowed(model: Any, options: Collection[str]) -> None:
-    """Refuses options (include, exclude) that the model's search does not take."""
+    """Refuse options (include, exclude) that the model's search does not take."""
     if options and not can_filter(model):
-        raise cannot(model, f"filter labels ({', '.join(options)})")
+        raise cannot(model, f"label filters ({', '.join(options)})")
 
 
 def without(top: TopK, threshold: float) -> TopK:
-    """Answers whose score is at least ``threshold``; the others become padding at the end."""
+    """Return answers whose score is at least ``threshold``; the others become padding at the
+    end.
+    """
     drop = (top.indices < 0) | (top.scores < threshold)
     order = np.argsort(drop, axis=1, kind="stable")
     indices = np.where(drop, -1, top.indices).astype(np.int32)

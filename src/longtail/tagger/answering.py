@@ -47,7 +47,7 @@ class Answering(Estimator):
         return hasattr(self.model_, "predict_proba_topk")
 
     def transform(self, texts: Any) -> sp.csr_matrix:
-        """Features (n, d) of texts, as the model sees them."""
+        """Return features (n, d) of texts, as the model sees them."""
         self._check_fitted()
         return rows_of(self._columns(texts), self.vectorizer_, check_weights(self.field_weights))
 
@@ -67,7 +67,9 @@ class Answering(Estimator):
         exclude: Iterable[str] | None = None,
         tail: float = 0.0,
     ) -> TopK:
-        """Label ids and scores, best first: ``predict`` without the names, for programs."""
+        """Return the label ids and scores, best first: ``predict`` without the names, for
+        programs.
+        """
         options = AnswerOptions(k, threshold, include, exclude, tail)
         return self.rank(self.transform(texts), options)
 
@@ -111,7 +113,7 @@ class Answering(Estimator):
     def _decide(
         self, candidates: TopK, k: int, tail: float, filters: Mapping[str, Any] | None = None
     ) -> TopK:
-        """The rule's choice among the candidates, then the lean."""
+        """Return the rule's choice among the candidates, then the lean."""
         top = candidates
         if self.rule_ is not None:
             # Some rules fill up with labels that are no candidates, so they are told too.
@@ -159,7 +161,7 @@ class Answering(Estimator):
         return top.to_frame(self.label_names, rows=None if callable(index) else index)
 
     def named(self, top: TopK) -> list[list[tuple[str, float]]]:
-        """Answers with label names, in the order given."""
+        """Return answers with label names, in the order given."""
         names = self.label_names
         return [
             [(names[i], s) for i, s in zip(ids, scores, strict=True) if i >= 0]

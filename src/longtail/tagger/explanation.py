@@ -17,7 +17,7 @@ import html
 import re
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ import scipy.sparse as sp
 
 from longtail.answers.topk import TopK
 from longtail.data.text_rows import TextRows
+from longtail.ensemble import Ensemble
 from longtail.tagger.abilities import can_filter, searching
 from longtail.tagger.highlight import Span, Walk
 
@@ -45,7 +46,9 @@ class Explanation:
     ``score`` of the label; ``terms``: ``(term, contribution)``, strongest first, positive ones
     speak for the label; ``spans``: ``(start, end, contribution)`` of words in ``text``; ``method``:
     "exact" (the model's own account, which sums to its score, or the logarithm of it) or
-    "occlusion".
+    "occlusion". For a fused model (``Ensemble`` with ``rule="learned"``), ``sources`` are ``(part,
+    probability, rank)`` by every part, rank None where it did not answer the label, and the terms
+    are those of the part that is surest of the label.
     """
 
     label: str
@@ -54,16 +57,21 @@ class Explanation:
     spans: tuple[Span, ...]
     text: str
     method: str
+    sources: tuple[tuple[str, float, int | None], ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values."""
         out = asdict(self)
         out["terms"] = [list(pair) for pair in self.terms]
         out["spans"] = [list(span) for span in self.spans]
+        out["sources"] = [list(source) for source in self.sources]
         return out
 
     def __str__(self) -> str:
         lines = [f"{self.label}  {self.score:.4f}"]
+        for part, proba, rank in self.sources:
+            place = "not among its answers" if rank is None else f"{proba:.4f}, rank {rank}"
+            lines.append(f"  by {part}: {place}")
         lines += [f"  {weight:+.4f}  {term}" for term, weight in self.terms]
         return "\n".join(lines)
 
@@ -94,12 +102,15 @@ def explain_steps(
     labels: Mapping[str, int],
     n_terms: int,
 ) -> Iterator[Explanation | None]:
-    """Explanations of labels (name → id) for the row ``x`` (1, d) of ``text``, in their order.
+    """Yield explanations of labels (name → id) for the row ``x`` (1, d) of ``text``, in their
+    order.
 
     In between come Nones, one after each step of the work.
     """
     if isinstance(x, TextRows):
-        yield from _text_steps(model, text, labels, n_terms)
+        fused = isinstance(model, Ensemble) and model.fusion_ is not None
+        steps = _fused_steps if fused else _text_steps
+        yield from steps(model, text, labels, n_terms)
         return
     x = sp.csr_matrix(x)
     ids = list(labels.values())
@@ -133,10 +144,33 @@ def explain_steps(
         )
 
 
+def _fused_steps(
+    model: Ensemble, text: str, labels: Mapping[str, int], n_terms: int
+) -> Iterator[Explanation | None]:
+    """Explanations of a fused model: what every part says, and the words of the surest one."""
+    row = TextRows([text])
+    for name, label in labels.items():
+        sources = model.sources_of(row, label)
+        score = float(searching(model)(row, 1, include=[label]).scores[0, 0])
+        yield None
+        surest = max(range(len(sources)), key=lambda i: sources[i][1])
+        member, vectorizer = model.fitted_part(surest)
+        if vectorizer is not None:
+            x = vectorizer.transform(row)
+            steps = explain_steps(member, vectorizer, x, text, {name: label}, n_terms)
+        else:  # a vote by vectors stands on texts through another part: ask the whole
+            asked = member if member.reads_texts else model
+            steps = _text_steps(asked, text, {name: label}, n_terms)
+        for step in steps:
+            yield None if step is None else replace(step, score=score, sources=tuple(sources))
+
+
 def _text_steps(
     model: Any, text: str, labels: Mapping[str, int], n_terms: int
 ) -> Iterator[Explanation | None]:
-    """Explanations of a model that reads texts: what each word changes when it is left out."""
+    """Yield explanations of a model that reads texts: what each word changes when it is left
+    out.
+    """
     places: dict[str, list[tuple[int, int]]] = {}
     for match in _WORD.finditer(text):
         places.setdefault(match.group().lower(), []).append(match.span())
@@ -164,14 +198,14 @@ def _text_steps(
 
 
 def _left_out(text: str, places: Sequence[tuple[int, int]]) -> str:
-    """The text without these places, in order."""
+    """Return the text without these places, in order."""
     ends = [0, *(end for _, end in places)]
     starts = [*(start for start, _ in places), len(text)]
     return "".join(text[end:start] for end, start in zip(ends, starts, strict=True))
 
 
 def _scores(model: Any, x: sp.csr_matrix, labels: list[int]) -> dict[int, float]:
-    """What the model answers for these labels: its probabilities, where it has them."""
+    """Return what the model answers for these labels: its probabilities, where it has them."""
     if not can_filter(model):
         return {}
     wanted = np.unique(np.asarray(labels, np.int32))
@@ -183,7 +217,9 @@ Shares = tuple[float, np.ndarray, np.ndarray]  # score, columns of features, sha
 
 
 def _shares(model: Any, x: sp.csr_matrix, label: int) -> Shares | None:
-    """What the model itself says; the mean over members, for an ensemble that takes means."""
+    """Return what the model itself says; the mean over members, for an ensemble that takes
+    means.
+    """
     if hasattr(model, "explain"):
         why = model.explain(x, label)
         return float(why.score), why.features, np.asarray(why.shares, np.float64)
@@ -201,7 +237,7 @@ def _shares(model: Any, x: sp.csr_matrix, label: int) -> Shares | None:
 
 
 def _terms(vectorizer: Any, columns: np.ndarray) -> list[str]:
-    """What columns are called; decoded one by one, since a vocabulary may be large."""
+    """Return what columns are called; decoded one by one, since a vocabulary may be large."""
     hashed = getattr(vectorizer, "n_features", None) is not None
     if hashed or not hasattr(vectorizer, "term_offsets_"):
         if not hasattr(vectorizer, "get_feature_names_out"):
@@ -252,8 +288,8 @@ def _occlusion_steps(
 
 
 def _next_size(size: int, seconds: float) -> int:
-    """How many rows to score next, when so many took so long: a model may need a fraction of a
-    millisecond for a row or many of them, and whoever waits for a step waits that long.
+    """Return how many rows to score next, when so many took so long: a model may need a fraction of
+    a millisecond for a row or many of them, and whoever waits for a step waits that long.
 
     >>> _next_size(4, 0.0001), _next_size(4, 0.0008), _next_size(4, 0.1), _next_size(1, 0.1)
     (8, 4, 2, 1)
@@ -264,7 +300,7 @@ def _next_size(size: int, seconds: float) -> int:
 
 
 def _without_each(x: sp.csr_matrix, places: np.ndarray) -> sp.csr_matrix:
-    """Copies of the row ``x``: row i lacks the entry at ``places[i]``."""
+    """Return copies of the row ``x``: row i lacks the entry at ``places[i]``."""
     m = len(places)
     keep = np.ones((m, x.nnz), bool)
     keep[np.arange(m), places] = False
@@ -275,7 +311,7 @@ def _without_each(x: sp.csr_matrix, places: np.ndarray) -> sp.csr_matrix:
 
 
 def _scores_of(top: TopK, labels: Sequence[int]) -> np.ndarray:
-    """Scores of labels in every row, (len(labels), n)."""
+    """Return scores of labels in every row, (len(labels), n)."""
     worst = np.where(top.indices >= 0, top.scores, np.inf).min(axis=1, initial=np.inf)
     worst[~np.isfinite(worst)] = 0.0
     scores = np.empty((len(labels), len(top)))
@@ -287,7 +323,9 @@ def _scores_of(top: TopK, labels: Sequence[int]) -> np.ndarray:
 
 
 def _strongest(terms: Sequence[str], weights: np.ndarray, n: int) -> list[tuple[str, float]]:
-    """The n terms of largest absolute weight, positive ones first; those of weight 0 left out."""
+    """Return the n terms of largest absolute weight, positive ones first; those of weight 0 left
+    out.
+    """
     order = np.argsort(-np.abs(weights), kind="stable")[:n]
     chosen = [(terms[i], float(weights[i])) for i in order if weights[i] != 0]
     return sorted(chosen, key=lambda pair: -pair[1])

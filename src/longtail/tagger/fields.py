@@ -31,7 +31,11 @@ Columns = Any  # list of texts, dict of such lists by field, or a matrix of feat
 
 
 def check_weights(weights: Any) -> dict[str, float] | None:
-    """Field weights as plain numbers; refuses none at all, negative ones and what is no number."""
+    """Return field weights as plain numbers.
+
+    Raise TypeError if they are no mapping or empty, ValueError if one is negative or not finite or
+    all are 0.
+    """
     if weights is None:
         return None
     if not isinstance(weights, Mapping) or not weights:
@@ -50,12 +54,12 @@ def check_weights(weights: Any) -> dict[str, float] | None:
 
 
 def is_matrix(texts: Any) -> bool:
-    """Whether these are rows of numbers and not texts."""
+    """Return whether these are rows of numbers and not texts."""
     return sp.issparse(texts) or (isinstance(texts, np.ndarray) and texts.dtype.kind in "fiub")
 
 
 def as_columns(texts: Any, fields: Sequence[str] | None) -> Columns:
-    """Texts in canonical form. ``fields``: those to take; None takes what is there.
+    """Return texts in canonical form. ``fields``: those to take; None takes what is there.
 
     A plain list is also accepted where fields are expected: each text is then the whole row.
 
@@ -108,7 +112,9 @@ def _from_records(records: list[Any], fields: Sequence[str] | None) -> Columns:
 
 
 def joined(columns: Columns) -> list[str]:
-    """One text a row: its fields in order, with a line break between; "" for rows of features."""
+    """Return one text per row: its fields in order, with a line break between; "" for rows of
+    features.
+    """
     if is_matrix(columns):
         return [""] * int(columns.shape[0])
     if isinstance(columns, list):
@@ -121,7 +127,7 @@ def joined(columns: Columns) -> list[str]:
 
 
 def vectorize(columns: Columns, vectorizer: Any, weights: Mapping[str, float] | None) -> Any:
-    """Fits the vectoriser on these columns and returns their features (n, d)."""
+    """Fit the vectoriser on these columns and return their features (n, d)."""
     if isinstance(vectorizer, PlainTexts):
         return vectorizer.fit_transform(_weighed(columns, weights))
     if isinstance(columns, dict):
@@ -136,8 +142,8 @@ def vectorize(columns: Columns, vectorizer: Any, weights: Mapping[str, float] | 
 
 
 def _weighed(columns: Columns, weights: Mapping[str, float] | None) -> list[str]:
-    """One text a row, of the fields whose weight is not 0: a model that reads texts has no other
-    use for weights.
+    """Return one text per row, of the fields whose weight is not 0: a model that reads texts has no
+    other use for weights.
     """
     if is_matrix(columns):
         raise TypeError("this model reads texts, and got features")
@@ -150,8 +156,8 @@ def _weighed(columns: Columns, weights: Mapping[str, float] | None) -> list[str]
 
 
 def rows_of(columns: Columns, vectorizer: Any, weights: Mapping[str, float] | None) -> Any:
-    """Features (n, d) of columns, by a fitted vectoriser; see the formula above. Texts, where the
-    model reads them itself.
+    """Return features (n, d) of columns, by a fitted vectoriser; see the formula above. Texts,
+    where the model reads them itself.
     """
     if sp.issparse(columns) and columns.shape[1] == getattr(vectorizer, "n_columns_", None):
         return as_features(columns)  # rows that this Tfidf has made

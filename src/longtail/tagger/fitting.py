@@ -151,14 +151,16 @@ def fit_ranker(
     checkpoint: str | os.PathLike[str] | None,
     part: str,
     label_texts: list[str] | None = None,
+    **options: Any,
 ) -> Any:
     """Fits the model on these rows and on those of label texts.
 
     Models that can keep what they have finished in the folder ``part`` of the checkpoint, and are
-    told how many rows are no instances. ``label_texts``: for a model that reads them itself.
+    told how many rows are no instances. ``label_texts``: for a model that reads them itself;
+    ``options``: what else its ``fit`` takes.
     """
     takes = inspect.signature(model.fit).parameters
-    how: dict[str, Any] = {} if label_texts is None else {"label_texts": label_texts}
+    how = options if label_texts is None else {**options, "label_texts": label_texts}
     if label_rows is not None:
         n = Y.shape[0]
         X, Y = append_rows(X, Y, *label_rows.made(Y))

@@ -10,6 +10,7 @@ import numpy as np
 from longtail._validation import check_same_rows
 from longtail.answers import Vocabulary
 from longtail.data.label_lists import label_lists
+from longtail.decide.rule import CountingRule, LearningRule
 from longtail.tagger.abilities import cannot
 from longtail.tagger.fields import check_weights
 from longtail.tagger.seen import row_keys
@@ -24,7 +25,7 @@ def announce(tagger: Tagger, label_texts: Mapping[str, str]) -> None:
     """``Tagger.add_labels`` for labels that have a name and a text, and no rows."""
     _check_grows(tagger)
     if not getattr(tagger.model_, "reads_label_texts", False):
-        raise cannot(tagger.model_, "find labels by what they are called: give texts with them")
+        raise cannot(tagger.model_, "labels without texts: give some that have them")
     new = _as_label_texts(label_texts)
     known = [name for name in new if name in tagger.vocabulary_]
     if known or not new:
@@ -64,8 +65,8 @@ def teach(
 
 def _check_grows(tagger: Tagger) -> None:
     if not hasattr(tagger.model_, "add_labels"):
-        raise cannot(tagger.model_, "learn new labels")
-    if hasattr(tagger.rule_, "fit"):
+        raise cannot(tagger.model_, "new labels")
+    if isinstance(tagger.rule_, LearningRule):
         raise ValueError(
             f"{type(tagger.rule_).__name__} was learned for the labels there are: fit anew, or "
             "take a rule that learns nothing"
@@ -88,7 +89,7 @@ def _grown(tagger: Tagger, new: Mapping[str, str], counts: np.ndarray) -> None:
         tagger.label_texts_ = [*before, *new.values()]
     tagger.vocabulary_ = Vocabulary([*tagger.vocabulary_.names, *new])
     tagger.label_counts_ = np.concatenate([tagger.label_counts_, counts])
-    if hasattr(tagger.rule_, "reset"):
+    if isinstance(tagger.rule_, CountingRule):
         tagger.rule_.reset(len(tagger.vocabulary_))
     tagger.__dict__.pop("_inverse_propensity", None)
     tagger.report_ = None  # it spoke of another label set

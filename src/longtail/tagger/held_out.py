@@ -16,6 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail._validation import as_seed
+from longtail.decide.rule import CountingRule, LearningRule
 from longtail.features.mapped_rows import take_rows
 from longtail.tagger.fitting import copied, fit_ranker
 from longtail.tagger.label_rows import LabelRows
@@ -31,17 +32,21 @@ MOST_HELD_OUT = 10_000
 
 
 class Curve(NamedTuple):
-    """From scores to probabilities: the curve, and how it was made."""
+    """From scores to probabilities: the curve, and how it was made; or the fusion of an ensemble,
+    whose scores are probabilities.
+    """
 
     calibrator: Any
-    calibration: dict[str, Any]
+    calibration: dict[str, Any] | None
+    fusion: Any = None
 
     @classmethod
     def of(cls, model: Any) -> Curve | None:
         """Return the curve of a model; None where it has none."""
-        if getattr(model, "calibrator_", None) is None:
+        fusion = getattr(model, "fusion_", None)
+        if getattr(model, "calibrator_", None) is None and fusion is None:
             return None
-        return cls(model.calibrator_, model.calibration_)
+        return cls(model.calibrator_, model.calibration_, fusion)
 
 
 def learn_from_held_out(
@@ -57,7 +62,7 @@ def learn_from_held_out(
     curve: Curve | None = None,
     label_texts: list[str] | None = None,
 ) -> Any:
-    """Calibrates the fitted model, if asked to and it can be; returns the rule, fitted if it fits.
+    """Calibrate the fitted model, if asked to and it can be; return the rule, fitted if it fits.
 
     ``X``, ``Y``: the rows the model was fitted on; ``label_rows``: further rows of the training
     that are no texts of the kind it will be asked about, and are never held out. ``curve``: that
@@ -67,10 +72,10 @@ def learn_from_held_out(
     n = X.shape[0]
     if hasattr(rule, "get_params"):  # what it learns or counts is the tagger's own
         rule = copied(rule)
-    if hasattr(rule, "reset"):
+    if isinstance(rule, CountingRule):
         rule.reset(Y.shape[1])
     needed = calibrate and hasattr(model, "calibrate") and not hasattr(model, "predict_proba_topk")
-    learns = hasattr(rule, "fit")
+    learns = isinstance(rule, LearningRule)
     if learns and n < FEWEST:
         raise ValueError(
             f"{type(rule).__name__} learns from held-out texts, and of {n} too few can be held out"
@@ -79,7 +84,7 @@ def learn_from_held_out(
         return rule
     if curve is not None and not learns:
         log.info("probabilities: from the curve of the model that was measured")
-        model.calibrator_, model.calibration_ = curve
+        model.calibrator_, model.calibration_ = curve.calibrator, curve.calibration
         return rule
     seed = as_seed(random_state) % 2**31
     if needed and not learns and n <= FEW and label_rows is None:

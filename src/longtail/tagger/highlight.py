@@ -64,7 +64,7 @@ class Walk:
                 yield
 
     def spans(self, weights: Mapping[str, float]) -> list[Span]:
-        """What ``spans`` returns for terms of this weight."""
+        """Return what ``spans`` returns for terms of this weight."""
         totals: dict[int, float] = {}
         for term, weight in weights.items():
             if weight:
@@ -74,7 +74,9 @@ class Walk:
 
 
 def _cut(vectorizer: Any, text: str) -> Cut:
-    """The places of words in a text, and every term with the places it touches, with pauses."""
+    """Yield the places of words in a text, and every term with the places it touches, with
+    pauses.
+    """
     if not isinstance(vectorizer, Tfidf):
         return [], ()  # not made from words, or not known how
     return (yield from (_words if vectorizer.analyzer == "word" else _pieces)(vectorizer, text))
@@ -125,7 +127,7 @@ def _pieces(vectorizer: Tfidf, text: str) -> Cut:
 def _ngrams(
     vectorizer: Tfidf, text: str, start: int, end: int, owner: list[int]
 ) -> Iterator[tuple[str, set[int]] | None]:
-    """The character n-grams of one stretch of text, each once, and the places they touch."""
+    """Yield the character n-grams of one stretch of text, each once, and the places they touch."""
     characters: list[tuple[str, int]] = []
     for i in range(start, end):
         if text[i].isspace() and characters and characters[-1][0].isspace():

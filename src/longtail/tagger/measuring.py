@@ -12,8 +12,10 @@ from longtail import metrics
 from longtail._validation import check_same_rows
 from longtail.answers import TopK
 from longtail.data.row_filter import Overlap
+from longtail.ensemble import Ensemble
 from longtail.propensity import JainPropensity
 from longtail.report import Report, evaluate
+from longtail.report.parts import PartResult, measure_parts
 from longtail.tagger.abilities import searching
 from longtail.tagger.held_out import CANDIDATES
 from longtail.tagger.seen import trained_note
@@ -22,7 +24,7 @@ from longtail.tagger.truth import Truth, unknown_note
 if TYPE_CHECKING:
     from longtail.tagger.tagger import Tagger
 
-__all__ = ["lean_curve", "report_on"]
+__all__ = ["lean_curve", "part_results", "report_on"]
 
 STEPS = (0.0, 0.25, 0.5, 0.75, 1.0)
 
@@ -57,8 +59,29 @@ def report_on(
     return replace(report, facts=facts, warnings=(*said, *report.warnings))
 
 
+def part_results(tagger: Tagger, texts: Any, truth: Truth, top: TopK) -> tuple[PartResult, ...]:
+    """Return what every part of a fused model adds; empty for other models, and for one that was
+    loaded, which no longer knows.
+    """
+    model = tagger.model_
+    if not (isinstance(model, Ensemble) and model.knows_parts):
+        return ()
+    X = tagger.transform(texts)
+    counts = tagger.label_counts_
+
+    def placed(top: TopK) -> TopK:
+        return top if truth.vocabulary is None else _placed(tagger, truth, top)[0]
+
+    if truth.vocabulary is not None:
+        counts = _placed(tagger, truth, top)[1]
+    alone = {name: placed(found) for name, found in model.answers_of_parts(X, top.k).items()}
+    left = {name: placed(found) for name, found in model.answers_without_parts(X, top.k).items()}
+    propensity = JainPropensity().fit_counts(counts, tagger.n_rows_)
+    return measure_parts(truth.Y, placed(top), alone, left, propensity, seconds=model.part_seconds)
+
+
 def _placed(tagger: Tagger, truth: Truth, top: TopK) -> tuple[TopK, np.ndarray]:
-    """Answers in the label ids of the truth, and the training counts of its labels."""
+    """Return answers in the label ids of the truth, and the training counts of its labels."""
     assert truth.vocabulary is not None
     ids = np.array([truth.vocabulary.id(name) for name in tagger.label_names], np.int32)
     indices = np.where(top.indices >= 0, ids[top.indices], -1).astype(np.int32)
@@ -97,7 +120,9 @@ def lean_curve(
 
 
 def _with_counts(counts: np.ndarray, n_rows: int) -> sp.csc_matrix:
-    """A label matrix with these counts: all that an evaluation asks of the training labels."""
+    """Return a label matrix with these counts: all that an evaluation asks of the training
+    labels.
+    """
     counts = np.minimum(counts, n_rows)
     indptr = np.concatenate([[0], np.cumsum(counts)])
     rows = np.arange(indptr[-1]) - np.repeat(indptr[:-1], counts)

@@ -17,7 +17,7 @@ _LOOKED_AT = 20_000  # names compared for a suggestion: enough to help, quick en
 
 
 def find_label(vocabulary: Vocabulary, name: str | int) -> int:
-    """The id of a name; an unknown one is a ValueError that suggests the nearest.
+    """Return the id of a name; an unknown one is a ValueError that suggests the nearest.
 
     Whole numbers are names here as in ``Tagger.fit``: 7 is "7".
     """
@@ -33,7 +33,7 @@ def find_label(vocabulary: Vocabulary, name: str | int) -> int:
 
 
 def label_ids(vocabulary: Vocabulary, names: Iterable[str | int], what: str) -> np.ndarray:
-    """Ids of names, ascending, each once (int32)."""
+    """Return ids of names, ascending, each once (int32)."""
     if isinstance(names, (str, bytes)):
         raise TypeError(f"{what} must be a list of label names, got one string: write [{names!r}]")
     found = sorted({find_label(vocabulary, name) for name in names})
@@ -43,7 +43,7 @@ def label_ids(vocabulary: Vocabulary, names: Iterable[str | int], what: str) -> 
 def search_labels(
     names: Sequence[str], texts: Sequence[str] | None, query: str, limit: int
 ) -> list[int]:
-    """Ids of labels whose name or text holds the query, whatever its case.
+    """Return ids of labels whose name or text holds the query, whatever its case.
 
     Those that begin with it come first, then those in which a word does, then the rest; each group
     in id order.

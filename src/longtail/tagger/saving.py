@@ -23,7 +23,7 @@ _PARTS = ("model", "vectorizer", "rule")
 
 
 def to_state(tagger: Tagger, state: persist.State) -> persist.State:
-    """Fills the state: model, vectoriser and rule as parts, names and report as facts."""
+    """Fill the state: model, vectoriser and rule as parts, names and report as facts."""
     given = {name: state.params.pop(name) for name in _PARTS}
     if isinstance(given["model"], str):
         state.params["model"] = given["model"]
@@ -84,7 +84,7 @@ _ADVICE = {
 
 
 def _foreign(part: Any) -> Any:
-    """What in this estimator is not in the table of types, or None."""
+    """Return what in this estimator is not in the table of types, or None."""
     if part is None or isinstance(part, type):  # a class is refused when it is copied
         return None
     if not is_known(part):
@@ -99,7 +99,9 @@ def _foreign(part: Any) -> Any:
 
 
 def _plain(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters of ``Tfidf`` that were given, as JSON keeps them and with tuples restored."""
+    """Return parameters of ``Tfidf`` that were given, as JSON keeps them and with tuples
+    restored.
+    """
     plain = dict(params)
     if plain.get("stop_words") is not None:
         plain["stop_words"] = sorted(plain["stop_words"])
@@ -109,7 +111,7 @@ def _plain(params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def restore(tagger: Tagger, state: persist.State) -> Tagger:
-    """Takes over what ``to_state`` stored."""
+    """Take over what ``to_state`` stored."""
     meta = state.meta
     names = meta.get("label_names")
     if not isinstance(names, list):
@@ -165,7 +167,7 @@ def _part(state: persist.State, name: str) -> Any:
 
 
 def _examples(found: Any, fields: list[str] | None) -> list[Any]:
-    """Example texts of a state; older ones have none."""
+    """Return example texts of a state; older ones have none."""
     for text in found if isinstance(found, list) else ():
         plain = isinstance(text, str) if fields is None else isinstance(text, dict)
         if not plain or (isinstance(text, dict) and not _are_strings(list(text.values()))):

@@ -25,7 +25,8 @@ _EMPTY = _BETWEEN + " \t\r\n"
 def row_keys(
     columns: Columns, weights: Mapping[str, float] | None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Fingerprints of rows (n,) uint64, and which rows have one (n,): those that are not empty.
+    """Return fingerprints of rows (n,) uint64, and which rows have one (n,): those that are not
+    empty.
 
     Of fields, those with a weight count, each for itself: the text as the model sees it.
     """
@@ -48,7 +49,7 @@ def row_keys(
 
 
 def trained_sentence(seen: Overlap | None) -> str | None:
-    """How many rows were trained on, as a sentence without its end; None where none were."""
+    """Return how many rows were trained on, as a sentence without its end; None where none were."""
     n, whole = 0 if seen is None else seen.n_rows, 0 if seen is None else len(seen.hits)
     if not n:
         return None
@@ -63,7 +64,7 @@ def trained_sentence(seen: Overlap | None) -> str | None:
 
 
 def trained_note(seen: Overlap | None, Y: Any, top: TopK, k: int) -> Note | None:
-    """What the report must say where test rows were trained on."""
+    """Return what the report must say where test rows were trained on."""
     said = trained_sentence(seen)
     if said is None or seen is None:
         return None

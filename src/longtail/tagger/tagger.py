@@ -20,7 +20,9 @@ from longtail.metrics import precision_at_k
 from longtail.report import Report
 from longtail.report.page import with_origin
 from longtail.tagger.answering import Answering
+from longtail.tagger.best import best_model, best_parts, check_quality
 from longtail.tagger.choice import choose
+from longtail.tagger.expected import expected_minutes, in_words
 from longtail.tagger.explanation import Explanation, explain_steps
 from longtail.tagger.fields import (
     Columns,
@@ -36,14 +38,14 @@ from longtail.tagger.given import GivenFeatures
 from longtail.tagger.growing import announce, teach
 from longtail.tagger.held_out import Curve, learn_from_held_out
 from longtail.tagger.label_rows import as_targets, label_rows
-from longtail.tagger.measuring import lean_curve, report_on
+from longtail.tagger.measuring import lean_curve, part_results, report_on
 from longtail.tagger.named_models import make_model, reads_label_texts
 from longtail.tagger.names import find_label
 from longtail.tagger.plain_texts import PlainTexts
 from longtail.tagger.provenance import made_now
 from longtail.tagger.saving import check_savable, restore, to_state
 from longtail.tagger.seen import row_keys
-from longtail.tagger.truth import Truth, as_truth
+from longtail.tagger.truth import Truth, as_pair, as_truth
 from longtail.tagger.vectorizers import is_fitted, maker_of, own_vectorizer
 
 __all__ = ["Tagger"]
@@ -60,6 +62,11 @@ class Tagger(Answering):
     Parameters
     ----------
     model : a ranker, a name (``longtail.tagger.MODELS``), or None to choose
+    quality : what is chosen where ``model`` is None: "fast", one linear model or a few trees, or
+        "best", every kind of model that the data and the machine allow, fused
+        (``longtail.tagger.best``), at several times the training
+    encoder, device : with "best", the folder (or name) of a pretrained encoder for the models that
+        read texts, and where they are trained; without an encoder, "best" needs no torch
     vectorizer : a ``Tfidf``, or None to choose its parameters; a mapping, such as
         ``{"min_df": 1}``, names those that are not to be chosen. A ``TfidfVectorizer``,
         ``CountVectorizer`` or ``HashingVectorizer`` of scikit-learn is read as the ``Tfidf`` that
@@ -113,6 +120,9 @@ class Tagger(Answering):
         self,
         *,
         model: Any = None,
+        quality: str = "fast",
+        encoder: str | os.PathLike[str] | None = None,
+        device: str | None = None,
         vectorizer: Any = None,
         rule: Any = None,
         field_weights: Mapping[str, float] | None = None,
@@ -124,6 +134,9 @@ class Tagger(Answering):
         n_jobs: int | None = None,
     ) -> None:
         self.model = model
+        self.quality = quality
+        self.encoder = encoder
+        self.device = device
         self.vectorizer = vectorizer
         self.rule = rule
         self.field_weights = field_weights
@@ -141,6 +154,7 @@ class Tagger(Answering):
         *,
         label_names: Sequence[str] | None = None,
         label_texts: Sequence[str] | None = None,
+        validation: tuple[Any, Any] | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
     ) -> Tagger:
         """Learns from texts and their labels.
@@ -151,15 +165,21 @@ class Tagger(Answering):
         are names as in ``load_dataset`` (7 is "7") and a missing row has none; or a label matrix
         (n, L) with ``label_names`` in column order. ``label_texts``: what each label is called in
         words, in the order of ``label_names``, shown beside the name; a model that reads them
-        (``DualEncoder``, ``UniDEC``) takes names where there are none. ``checkpoint``: a folder for
-        finished parts of the training; a ``fit`` that was cut short, called again with the same
-        folder, data and parameters, goes on from there (``longtail.linear.train.checkpoint``).
+        (``DualEncoder``, ``UniDEC``) takes names where there are none. ``validation``: further
+        texts and their labels, on which ``quality="best"`` learns which of its models to believe,
+        and which these do not learn from; without them a tenth of the texts is held out, and the
+        models are trained again on all. ``checkpoint``: a folder for finished parts of the
+        training; a ``fit`` that was cut short, called again with the same folder, data and
+        parameters, goes on from there (``longtail.linear.train.checkpoint``).
 
         Labels that no text has are left out, and the log says how many; not so those that a model
         can learn from what they are called.
         """
         plan = self.plan(texts, labels, label_names=label_names, label_texts=label_texts)
-        return self.fit_rows(self.rows(plan), checkpoint=checkpoint)
+        if validation is not None:
+            validation = as_pair(validation)
+            validation = validation[0], as_truth(validation[1], plan.labels.vocabulary, label_names)
+        return self.fit_rows(self.rows(plan), validation=validation, checkpoint=checkpoint)
 
     def plan(
         self,
@@ -186,7 +206,9 @@ class Tagger(Answering):
         if not n_labels:
             raise ValueError("there are no labels: nothing to learn")
         left_out = len(given.vocabulary) - n_labels
-        return Plan(columns, whole, learned, left_out, *self._parts(columns, whole, n_labels))
+        described = learned.texts is not None and any(text.strip() for text in learned.texts)
+        parts = self._parts(columns, whole, n_labels, described)
+        return Plan(columns, whole, learned, left_out, *parts)
 
     def rows(self, plan: Plan) -> Rows:
         """Fit the vectoriser of a plan and return its rows of features: one half of ``fit``."""
@@ -208,8 +230,11 @@ class Tagger(Answering):
         *,
         checkpoint: str | os.PathLike[str] | None = None,
         curve: Curve | None = None,
+        validation: tuple[Any, Truth] | None = None,
     ) -> Tagger:
         """Fit the model of a plan on its rows: the other half of ``fit``.
+
+        ``validation``: texts and their labels, in the ids of the plan.
 
         ``curve``: from scores to probabilities, as ``longtail.tagger.held_out.Curve.of`` takes it
         from the same model fitted on a part of the rows: no other one is learned then. A rule that
@@ -219,8 +244,23 @@ class Tagger(Answering):
         plan, X = rows.plan, rows.X
         learned, n_labels = plan.labels, len(plan.labels.vocabulary)
         texts = described(plan.model, learned)
+        how: dict[str, Any] = {}
+        if curve is not None and curve.fusion is not None:
+            how["fusion"] = curve.fusion
+        elif validation is not None:
+            how["validation"] = self._validation(rows, validation)
+        if self.quality == "best":
+            minutes = expected_minutes(plan.model, X, learned.Y, texts, twice=not how)
+            log.info("%s", in_words(minutes))
         model = fit_ranker(
-            copied(plan.model), X, learned.Y, rows.label_rows, checkpoint, "model", texts
+            copied(plan.model),
+            X,
+            learned.Y,
+            rows.label_rows,
+            checkpoint,
+            "model",
+            texts,
+            **how,
         )
         self.rule_ = learn_from_held_out(
             model,
@@ -246,10 +286,23 @@ class Tagger(Answering):
         self.__dict__.pop("_inverse_propensity", None)
         return self
 
+    def _validation(self, rows: Rows, validation: tuple[Any, Truth]) -> tuple[Any, Any]:
+        """Return validation rows as the model takes them, and their labels."""
+        if self.quality != "best":
+            raise ValueError('validation goes with quality="best"')
+        texts, truth = validation
+        fields = list(rows.plan.columns) if isinstance(rows.plan.columns, dict) else None
+        columns = as_columns(texts, fields)
+        return rows_of(columns, rows.plan.vectorizer, check_weights(self.field_weights)), truth.Y
+
     def _parts(
-        self, columns: Columns, texts: list[str], n_labels: int
+        self, columns: Columns, texts: list[str], n_labels: int, described: bool
     ) -> tuple[Any, Any, str, str]:
-        """Vectoriser and model to fit, the line that says why these, and what the features are."""
+        """Vectoriser and model to fit, the line that says why these, and what the features are.
+
+        ``described``: whether labels have texts.
+        """
+        check_quality(self)
         given = is_matrix(columns)
         settings = {
             "random_state": self.random_state,
@@ -261,6 +314,21 @@ class Tagger(Answering):
         if given and is_fitted(self.vectorizer):
             chosen = replace(chosen, vectorizer=maker_of(columns, self.vectorizer))
         model = self.model
+        if self.quality == "best":
+            parts = best_parts(
+                None if given else chosen.vectorizer,
+                n_texts=len(texts),
+                n_labels=n_labels,
+                label_texts=described and not given,
+                encoder=None if given else self.encoder,
+                device=self.device,
+                **settings,
+            )
+            model = best_model(parts, self.random_state, self.n_jobs)
+            why = f"{', '.join(model.part_names)}, fused, over {chosen.over}"
+            if self.savable:
+                check_savable("rule", self.rule)
+            return chosen.vectorizer if given else PlainTexts(), model, why, chosen.over
         if model is None or model == "auto":
             model, why = chosen.model, chosen.why
         elif isinstance(model, str):
@@ -309,7 +377,8 @@ class Tagger(Answering):
         # Leaning answers are out of the order of their probabilities.
         options: dict[str, Any] = {"probabilities": False} if tail else {}
         options.update(k=k, title=title, n_resamples=n_resamples, seen=self.trained_on(texts))
-        return self.measure(truth, top, **options)
+        report = self.measure(truth, top, **options)
+        return report if tail else self.with_parts(report, texts, truth, top)
 
     def trained_on(self, texts: Any) -> Overlap | None:
         """Return which of these texts this tagger was trained on; None where it does not know.
@@ -373,6 +442,12 @@ class Tagger(Answering):
         # What a rule chose is not the most probable.
         options.setdefault("probabilities", self.has_probabilities and self.rule_ is None)
         return report_on(self, truth, top, seen, **options)
+
+    def with_parts(self, report: Report, texts: Any, truth: Truth, top: TopK) -> Report:
+        """Return the report with what every part of a fused model adds, right after ``fit``; the
+        same report for other models. ``top``: the answers to ``texts`` that it is about.
+        """
+        return replace(report, parts=part_results(self, texts, truth, top))
 
     def lean_curve(
         self, texts: Any, truth: Truth, *, k: int = 5, plain: TopK | None = None

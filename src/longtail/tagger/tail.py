@@ -33,7 +33,9 @@ def inverse_propensity(counts: np.ndarray, n_rows: int) -> np.ndarray:
 
 
 def lean(top: TopK, inverse: np.ndarray, tail: float, k: int) -> TopK:
-    """The k best of each row by the formula above, in that order; scores stay those of ``top``."""
+    """Return the k best of each row by the formula above, in that order; scores stay those of
+    ``top``.
+    """
     answered = top.indices >= 0
     scores = np.where(answered, top.scores, 0.0).astype(np.float64)
     # Row by row, so that an answer does not depend on what else is asked in the same call.
@@ -53,7 +55,8 @@ def lean(top: TopK, inverse: np.ndarray, tail: float, k: int) -> TopK:
 
 
 def scored(chosen: TopK, top: TopK) -> TopK:
-    """What was chosen, in its order, with the scores that ``top`` has for it; 0 where it has none.
+    """Return what was chosen, in its order, with the scores that ``top`` has for it; 0 where it has
+    none.
 
     Rules may order by another number than the probability, which is what is shown.
     """

@@ -61,8 +61,15 @@ def as_truth(
     return Truth(Y, counts)
 
 
+def as_pair(validation: Any) -> tuple[Any, Any]:
+    """Return texts and labels; raise TypeError for what is no pair of them."""
+    if not isinstance(validation, (tuple, list)) or len(validation) != 2:
+        raise TypeError("validation must be a pair of texts and their labels")
+    return validation[0], validation[1]
+
+
 def unknown_note(truth: Truth, top: TopK, k: int) -> Note | None:
-    """What the report must say where the model does not know some of the true labels."""
+    """Return what the report must say where the model does not know some of the true labels."""
     if not truth.n_unknown:
         return None
     total = truth.Y.nnz + truth.n_unknown

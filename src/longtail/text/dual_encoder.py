@@ -36,32 +36,45 @@ class DualEncoder(TextRanker):
 
     Parameters
     ----------
-    encoder : as in ``TextNetwork``
-    preset : "depsl" (pick-some-labels, decoupled softmax, mined negatives), "ngame" (one positive,
+    encoder : str or path
+        As in ``TextNetwork``.
+    preset : str or None
+        "depsl" (pick-some-labels, decoupled softmax, mined negatives), "ngame" (one positive,
         triplets, hard negatives from clustered batches alone, 300 epochs), or None for values that
-        did well on held-out rows; it fills in the parameters that are None
-    loss : "decoupled" (softmax in which the labels of a row do not compete), "supcon", "triplet"
-    temperature : of the cosines, in a softmax; ``margin`` is that of triplets
-    to_labels : weight of texts looking for labels; the rest is for labels looking for texts
-    width : numbers of a vector; None for those of the encoder
-    positives, pick : how many labels of a row are put into the pool; with "some" every label of a
-        row that is in the pool counts as right, with "one" a single one, and the others for nothing
-    negatives, period, mine_from : mined labels of a row in each epoch; epochs from one mining to
-        the next; the epoch of the first (None: in the middle of the training)
-    clusters : "batch" (a batch is a cluster of similar texts), "none", or the epochs at which
-        clusters of one text double in size
-    pool_size : the most labels of a pool; None for no limit
-    max_length, label_max_length : the most tokens of a text and of a label text
-    epochs, batch_size, learning_rate, head_learning_rate, weight_decay, dropout, warmup_steps,
-        decay, clip, validation, patience, metric, frozen_layers, gradient_checkpointing,
-        micro_batch, device, precision, runtime, onnx, random_state, n_jobs : as in ``TextNetwork``;
-        dropout is of the heads
-    new_label_margin : what is taken off the scores of labels that have had no training row, so that
-        they are answered where they are clearly meant and take nearly nothing from the others. None
-        for values with which, on dev rows of TIB-SID-en, 1,747 new labels beside 22,625 cost 0.2
-        points of precision at 1, or a little more; 0 finds most of them, and costs 1 to 4 points
-    index : how labels are searched: "exact", or "hnsw", a graph that finds nearly all of the best
-        in less time (the extra ``index``), for millions of labels
+        did well on held-out rows; it fills in the parameters that are None.
+    loss : str or None
+        "decoupled" (softmax in which the labels of a row do not compete), "supcon", "triplet".
+    temperature : float or None
+        Of the cosines, in a softmax; ``margin`` is that of triplets.
+    to_labels : float or None
+        Weight of texts looking for labels; the rest is for labels looking for texts.
+    width : int or None
+        Numbers of a vector; None for those of the encoder.
+    positives, pick : int or None; str or None
+        How many labels of a row are put into the pool; with "some" every label of a row that is in
+        the pool counts as right, with "one" a single one, and the others for nothing.
+    negatives, period, mine_from : int or None
+        Mined labels of a row in each epoch; epochs from one mining to the next; the epoch of the
+        first (None: in the middle of the training).
+    clusters : str or sequence of int
+        "batch" (a batch is a cluster of similar texts), "none", or the epochs at which clusters of
+        one text double in size.
+    pool_size : int or None
+        The most labels of a pool; None for no limit.
+    max_length, label_max_length : int or None; int
+        The most tokens of a text and of a label text.
+    head_learning_rate, dropout : float or None; float
+        Of the heads.
+    new_label_margin : float or None
+        What is taken off the scores of labels that have had no training row, so that they are
+        answered where they are clearly meant and take nearly nothing from the others. None for
+        values with which, on dev rows of TIB-SID-en, 1,747 new labels beside 22,625 cost 0.2 points
+        of precision at 1, or a little more; 0 finds most of them, and costs 1 to 4 points.
+    index : str
+        How labels are searched: "exact", or "hnsw", a graph that finds nearly all of the best in
+        less time (the extra ``index``), for millions of labels.
+
+    All other parameters are those of ``TextNetwork``.
 
     After ``fit``: ``heads_`` (weights of the layers between encoder and cosine), ``label_vectors_``
     (L, d), ``label_tokens_``, ``has_rows_`` (L,), ``encoder_``, ``tokenizer_``, ``history_``,

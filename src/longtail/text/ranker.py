@@ -14,9 +14,11 @@ from longtail import persist
 from longtail._native import n_threads
 from longtail._validation import as_k
 from longtail.calibrate.ranker import ProbabilityRanker
+from longtail.data.paired_rows import PairedRows
 from longtail.data.tokens import Tokens
 from longtail.exceptions import ModelFormatError
 from longtail.features.tokenizer import Tokenizer, as_texts
+from longtail.text.encoded import EncodedTokens
 from longtail.text.encoder_state import EncoderState
 from longtail.text.encoding import Encoding, encoding_of
 from longtail.text.onnx_file import with_onnx
@@ -52,6 +54,8 @@ class TextRanker(ProbabilityRanker):
     n_jobs: int | None
 
     def _rows(self, X: Any, *, fitted: bool = True) -> Tokens:
+        if isinstance(X, PairedRows):
+            X = X.tokens
         if not isinstance(X, Tokens):
             texts = as_texts(X)
             tokenizer = self.tokenizer_ if fitted else self._first_tokenizer(texts)
@@ -108,6 +112,11 @@ class TextRanker(ProbabilityRanker):
         return self._vectors(self._rows(X))
 
     def _vectors(self, tokens: Tokens) -> np.ndarray:
+        if isinstance(tokens, EncodedTokens):
+            return tokens.by(self.encoder_, self._encode)
+        return self._encode(tokens)
+
+    def _encode(self, tokens: Tokens) -> np.ndarray:
         # More threads than processors only wait for each other, and a session starts all of them.
         threads = min(n_threads(self.n_jobs), os.cpu_count() or 1)
         key = (self.runtime, self.device, threads)

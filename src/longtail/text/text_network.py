@@ -67,37 +67,51 @@ class TextNetwork(TextRanker):
 
     Parameters
     ----------
-    encoder : a folder with a pretrained encoder (``config.json``, ``tokenizer.json``, safetensors),
-        its name on the Hugging Face hub, or "average" or "convolution" for encoders of short texts
-        that begin from nothing
-    loss, missing_labels, correction : as in ``Network``
-    pooling : "mean" of the tokens of a text, or its "first" token; for transformers
-    max_length : the most tokens of a text; the rest is cut off and counted in ``n_truncated_``
-    epochs, batch_size, learning_rate, output_learning_rate, weight_decay, dropout : None for values
-        that fit the encoder (``DEFAULTS``). Rates rise over ``warmup_steps`` (a share of all steps,
-        or their number) and fall as ``decay`` says: "linear", "cosine", "constant", or "plateau",
-        halved when the metric stalls. Dropout is of the vectors
-    clip : the most that the norm of the encoder's gradient may be; None for no limit
-    validation : share of the rows for early stopping; 0 trains all epochs on all rows. ``patience``
-        epochs without improvement of ``metric`` ("precision", "recall", "ndcg", "psp", the mean at
-        1, 3 and 5) end the training, and the best epoch remains
-    frozen_layers : so many of the lowest layers of a transformer are not trained; -1 for none of it
-    gradient_checkpointing : less memory, more time
-    micro_batch : rows that pass through the encoder at a time; None for the whole batch, or as many
-        as the memory of a GPU holds
-    device : "auto" (cuda, then mps, then cpu), "cpu", "cuda", "cuda:1", …
-    precision : "auto" (bfloat16 on a GPU), "float32", "bfloat16": of the encoder's products; on a
-        GPU "bfloat16-weights" also keeps its weights in bfloat16 while they are trained, with what
-        rounding loses of them
-    output_precision, fan_in, preset, output_options : what the output layer is, as in ``Network``:
-        weights of 32, 16 or 8 bits without another copy, or ``fan_in`` of them per label. A preset
-        also says what epochs, rates and dropout of None stand for
-    runtime : what encodes texts of a fitted model: "torch", "onnx" (ONNX Runtime, no torch), or
-        "auto"
-    onnx : whether a saved model has its encoder as an ONNX file too, so that it answers without
-        torch: True, False, "int8" for weights of eight bits (smaller and faster, answers differ a
-        little), or None: where the extra ``onnx`` is installed
-    random_state, n_jobs : on a CPU, the same seed and number of threads give the same bits
+    encoder : str or path
+        A folder with a pretrained encoder (``config.json``, ``tokenizer.json``, safetensors), its
+        name on the Hugging Face hub, or "average" or "convolution" for encoders of short texts that
+        begin from nothing.
+    loss, missing_labels, correction : str; propensity model, array of shape (L,) or None
+        As in ``Network``.
+    pooling : str
+        "mean" of the tokens of a text, or its "first" token; for transformers.
+    max_length : int or None
+        The most tokens of a text; the rest is cut off and counted in ``n_truncated_``.
+    epochs, batch_size, learning_rate, output_learning_rate, weight_decay, dropout : number or None
+        None for values that fit the encoder (``DEFAULTS``). Rates rise over ``warmup_steps`` (a
+        share of all steps, or their number) and fall as ``decay`` says: "linear", "cosine",
+        "constant", or "plateau", halved when the metric stalls. Dropout is of the vectors.
+    clip : float or None
+        The most that the norm of the encoder's gradient may be; None for no limit.
+    validation : float
+        Share of the rows for early stopping; 0 trains all epochs on all rows. ``patience`` epochs
+        without improvement of ``metric`` ("precision", "recall", "ndcg", "psp", the mean at 1, 3
+        and 5) end the training, and the best epoch remains.
+    frozen_layers : int
+        So many of the lowest layers of a transformer are not trained; -1 for none of it.
+    gradient_checkpointing : bool
+        Less memory, more time.
+    micro_batch : int or None
+        Rows that pass through the encoder at a time; None for the whole batch, or as many as the
+        memory of a GPU holds.
+    device : str
+        "auto" (cuda, then mps, then cpu), "cpu", "cuda", "cuda:1", …
+    precision : str
+        "auto" (bfloat16 on a GPU), "float32", "bfloat16": of the encoder's products; on a GPU
+        "bfloat16-weights" also keeps its weights in bfloat16 while they are trained, with what
+        rounding loses of them.
+    output_precision, fan_in, preset, output_options : str or None; int or None; mapping or None
+        What the output layer is, as in ``Network``: weights of 32, 16 or 8 bits without another
+        copy, or ``fan_in`` of them per label. A preset also says what epochs, rates and dropout of
+        None stand for.
+    runtime : str
+        What encodes texts of a fitted model: "torch", "onnx" (ONNX Runtime, no torch), or "auto".
+    onnx : bool, str or None
+        Whether a saved model has its encoder as an ONNX file too, so that it answers without torch:
+        True, False, "int8" for weights of eight bits (smaller and faster, answers differ a little),
+        or None: where the extra ``onnx`` is installed.
+    random_state, n_jobs : int, Generator, RandomState or None; int or None
+        On a CPU, the same seed and number of threads give the same bits.
 
     After ``fit``: ``output_weights_`` (L, e), ``output_bias_`` (L,), ``output_index_`` (or None) of
     ``fan_in``, ``hidden_`` (weights and bias of the layer that ``output_options`` may put in front
@@ -416,10 +430,14 @@ class TextNetwork(TextRanker):
 
         Parameters
         ----------
-        X : texts; Y : (n, m) what the m new labels are for them
-        Y_old : (n, L) the old labels of the same texts: they are checked, and nothing else
-        negatives : ``(X, Y)``, further texts without the new labels, and their old labels
-        names : of the new labels, for a model whose labels have names
+        X : matrix of shape (n, d)
+            Texts; Y : (n, m) what the m new labels are for them.
+        Y_old : matrix of shape (n, L) or None
+            (n, L) the old labels of the same texts: they are checked, and nothing else.
+        negatives : tuple or None
+            ``(X, Y)``, further texts without the new labels, and their old labels.
+        names : object
+            Of the new labels, for a model whose labels have names.
         """
         self._check_fitted()
         weights, bias, vocabulary = new_outputs(self, X, Y, Y_old, negatives, names)

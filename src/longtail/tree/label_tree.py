@@ -48,25 +48,38 @@ class LabelTree(Estimator):
 
     Parameters
     ----------
-    kind : "kmeans", "random", "huffman" or "given"
-    features : what describes a label: "pifa", the normalised sum of its positive rows of X; "text",
-        the ``label_features`` given to ``fit``; "pifa+text", both side by side
-    leaf : largest number of labels in a last cluster
-    branching : children per node above the last clusters
-    min_codes : how many nodes the level below the root may have (default: ``branching``)
-    level_sizes : numbers of clusters per level, ascending, instead of what ``leaf``, ``branching``
-        and ``min_codes`` imply: ``[64]`` is 64 clusters under the root, labels under them. The last
-        clusters differ by at most one label. More than one cluster per label is refused
-    normalize_label_rows : scale rows of Y to unit length for PIFA, as the reference code does; the
-        papers' formula is False
-    spherical : centroids of unit length; False uses means
-    max_iter : assignments per split
-    max_features_per_label : keep the largest entries of PIFA vectors (see ``pifa``); None keeps all
-    hierarchy : for ``kind="given"``: a parent array over nodes, labels first, -1 for the root;
-        nested lists of label ids; or the indicator matrices of a cluster chain (see
-        ``longtail.tree.hierarchy``). Labels at different depths are padded with only children
-    random_state : seed of the splits or of the random order. Same seed, same tree, for any n_jobs
-    n_jobs : threads; None and -1 are all cores
+    kind : str
+        "kmeans", "random", "huffman" or "given".
+    features : str
+        What describes a label: "pifa", the normalised sum of its positive rows of X; "text", the
+        ``label_features`` given to ``fit``; "pifa+text", both side by side.
+    leaf : int
+        Largest number of labels in a last cluster.
+    branching : int
+        Children per node above the last clusters.
+    min_codes : int or None
+        How many nodes the level below the root may have (default: ``branching``).
+    level_sizes : sequence of int or None
+        Numbers of clusters per level, ascending, instead of what ``leaf``, ``branching`` and
+        ``min_codes`` imply: ``[64]`` is 64 clusters under the root, labels under them. The last
+        clusters differ by at most one label. More than one cluster per label is refused.
+    normalize_label_rows : bool
+        Scale rows of Y to unit length for PIFA, as the reference code does; the papers' formula is
+        False.
+    spherical : bool
+        Centroids of unit length; False uses means.
+    max_iter : int
+        Assignments per split.
+    max_features_per_label : int or None
+        Keep the largest entries of PIFA vectors (see ``pifa``); None keeps all.
+    hierarchy : array, list or None
+        For ``kind="given"``: a parent array over nodes, labels first, -1 for the root; nested lists
+        of label ids; or the indicator matrices of a cluster chain (see
+        ``longtail.tree.hierarchy``). Labels at different depths are padded with only children.
+    random_state : int, Generator, RandomState or None
+        Seed of the splits or of the random order. Same seed, same tree, for any n_jobs.
+    n_jobs : int or None
+        Threads; None and -1 are all cores.
 
     Attributes
     ----------

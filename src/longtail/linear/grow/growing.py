@@ -51,17 +51,23 @@ class Growing:
 
         Parameters
         ----------
-        X : (n, d) rows
-        Y : (n, m) what the m new labels are for these rows: column j becomes label
-            ``n_labels_ + j``
-        Y_old : (n, L) the old labels of the same rows, if known
-        negatives : ``(X, Y)``, further rows with their old labels and none of the new ones. Old
-            rows are what keeps new labels from being answered everywhere: one of ``Y_old`` and
-            ``negatives`` is needed, and the more of them the better; a model that was fitted with
-            ``keep_rows`` takes its own where neither is given
-        names : of the new labels, for a model whose labels have names
-        split_above : a tree node with more labels than this is halved (default: twice as many as
-            the largest had before)
+        X : matrix of shape (n, d)
+            Rows that show the new labels.
+        Y : matrix of shape (n, m) or None
+            What the m new labels are for these rows: column j becomes label ``n_labels_ +
+            j``.
+        Y_old : matrix of shape (n, L) or None
+            The old labels of the same rows, if known.
+        negatives : tuple or None
+            ``(X, Y)``, further rows with their old labels and none of the new ones. Old rows are
+            what keeps new labels from being answered everywhere: one of ``Y_old`` and ``negatives``
+            is needed, and the more of them the better; a model that was fitted with ``keep_rows``
+            takes its own where neither is given.
+        names : sequence of str or None
+            Of the new labels, for a model whose labels have names.
+        split_above : int or None
+            A tree node with more labels than this is halved (default: twice as many as the largest
+            had before).
 
         Where labels have weights or propensities of their own, those of the new ones are 1; a
         weight that is one number is theirs too.

@@ -29,20 +29,29 @@ class SolverOptions:
 
     Parameters
     ----------
-    loss : "squared_hinge", "hinge", "logistic", or "huber_hinge": a hinge rounded off over
-        ``smoothing``
-    tolerance : the dual solver stops when the projected gradients of all rows lie within it;
-        Newton's when the gradient is at most ``tolerance * max(1, min(positives, negatives)) /
-        rows`` of the gradient at zero. None: 0.5 and 0.01
-    max_iter : passes of the dual solver, or Newton steps
-    bias : value of the constant feature, 0 for none
-    regularize_bias : whether its weight is part of the penalty
-    l2, l1 : weights of the penalties; the absolute value in the second is rounded off, quadratic
-        for weights below ``smoothing``
-    start : where Newton starts; the optimum does not depend on it
-    threshold : weights below it in absolute value are dropped, the bias included
-    prune_budget : instead of ``threshold``: weights are dropped, smallest first, as long as the
-        objective of their label rises by at most this fraction of itself
+    loss : str
+        "squared_hinge", "hinge", "logistic", or "huber_hinge": a hinge rounded off over
+        ``smoothing``.
+    tolerance : float or None
+        The dual solver stops when the projected gradients of all rows lie within it; Newton's when
+        the gradient is at most ``tolerance * max(1, min(positives, negatives)) / rows`` of the
+        gradient at zero. None: 0.5 and 0.01.
+    max_iter : int
+        Passes of the dual solver, or Newton steps.
+    bias : float
+        Value of the constant feature, 0 for none.
+    regularize_bias : bool
+        Whether its weight is part of the penalty.
+    l2, l1 : float
+        Weights of the penalties; the absolute value in the second is rounded off, quadratic for
+        weights below ``smoothing``.
+    start : str
+        Where Newton starts; the optimum does not depend on it.
+    threshold : float
+        Weights below it in absolute value are dropped, the bias included.
+    prune_budget : float or None
+        Instead of ``threshold``: weights are dropped, smallest first, as long as the objective of
+        their label rises by at most this fraction of itself.
     """
 
     loss: str = "squared_hinge"
