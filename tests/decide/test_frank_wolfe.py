@@ -101,6 +101,19 @@ def test_with_all_weight_on_precision_the_metric_is_not_asked() -> None:
     assert by_t.tolist() == [0.5, 0.5] and by_q.tolist() == [0.0, 0.0]
 
 
+def test_slopes_of_an_objective_with_a_share_of_precision() -> None:
+    p, h = np.array([0.5, 0.3, 0.2]), 1e-6
+    objective = MacroObjective(MACRO["macro_f1"], p, 2, 0.3, Constants())
+    t, q = np.array([0.2, 0.1, 0.1]), np.array([0.4, 0.3, 0.2])
+    slopes = objective.slope(Counts(t, q))
+    for j, step in enumerate(h * np.eye(3)):
+        rises = [
+            objective.value(Counts(t + step, q)) - objective.value(Counts(t - step, q)),
+            objective.value(Counts(t, q + step)) - objective.value(Counts(t, q - step)),
+        ]
+        np.testing.assert_allclose([s[j] for s in slopes], np.array(rises) / (2 * h), rtol=1e-6)
+
+
 def test_linear_metrics_need_one_step() -> None:
     rng = np.random.default_rng(3)
     eta = rng.random((30, 8)).astype(np.float32)

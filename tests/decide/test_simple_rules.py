@@ -129,6 +129,16 @@ def test_how_many_and_abstention() -> None:
     assert (never.select(eta).indices == -1).all()
 
 
+def test_labels_above_their_thresholds_come_by_probability() -> None:
+    rule = Threshold(k=2).fit(np.array([[0.9, 0.3], [0.2, 0.1]]), [[0, 1], []])
+    rule.thresholds_ = np.array([0.85, 0.1])  # the second label is farther above its own
+    top = rule.select([[0.9, 0.8]])
+    assert top.indices.tolist() == [[0, 1]] and top.scores[0, 0] == np.float32(0.9)
+    rule.set_params(k=None)  # then as many slots as the longest answer, at least one
+    for eta, width in (([[0.9, 0.8], [0.1, 0.0]], 2), ([[0.9, 0.0]], 1), ([[0.0, 0.0]], 1)):
+        assert rule.select(eta).k == width
+
+
 def test_rare_labels_share_a_threshold_and_saving(tmp_path) -> None:
     eta = np.array([[0.9, 0.6], [0.8, 0.3], [0.1, 0.2]])
     rule = Threshold(min_positives=2).fit(eta, [[0, 1], [0], []])

@@ -56,6 +56,22 @@ def test_explanations(model: Path) -> None:
     assert all("explanation" in label for label in answer["results"][0]["labels"])
 
 
+def test_a_fused_model(tmp_path: Path) -> None:
+    fused = lt.Tagger(quality="best").fit(TEXTS, LABELS)
+    fused.save(tmp_path / "model")
+    texts = ["paper jam", "my password"]
+    found = ask(tmp_path / "model", "/predict", {"texts": texts, "k": 2})["results"]
+    expected = fused.predict(texts, k=2)
+    for each, own in zip(found, expected, strict=True):
+        assert [label["label"] for label in each["labels"]] == [name for name, _ in own]
+    terms = ask(tmp_path / "model", "/explain", {"text": "a paper jam", "label": "printer"})[
+        "terms"
+    ]
+    assert {"paper", "jam"} & {term["term"] for term in terms}
+    only = ask(tmp_path / "model", "/predict", {"texts": texts, "k": 1, "include": ["login"]})
+    assert [r["labels"][0]["label"] for r in only["results"]] == ["login"] * 2
+
+
 def test_levels_of_a_tree(tmp_path: Path) -> None:
     levels = lt.XRTransformer(
         encoder="average", steps=60, device="cpu", n_jobs=1, onnx=False, vectorizer=lt.Tfidf()

@@ -395,8 +395,10 @@ class Ensemble(ProbabilityRanker):
             return self._combined(rows, k, labels)
         # What a label is worth does not depend on which others are allowed: candidates are those
         # of all labels, and where they hold too few allowed ones, the best of these come behind.
-        most = min(self.n_labels_, len(self.members_) * self._candidates())
-        first = labels.keep(self._combined(rows, most, None), k)
+        wanted = min(self._candidates(), self.n_labels_)
+        all_of_them = min(self.n_labels_, len(self.members_) * wanted)
+        tops = self._fitted().answers(rows, wanted)
+        first = labels.keep(self.fusion_.top(tops, all_of_them, self.n_jobs), k)
         if ((first.indices >= 0).sum(axis=1) >= np.minimum(labels.counts(), k)).all():
             return first
         return widened(first, self._combined(rows, k, labels))

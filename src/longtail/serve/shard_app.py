@@ -17,7 +17,7 @@ from fastapi.responses import Response
 
 from longtail import __version__
 from longtail._validation import as_width
-from longtail.data import TopK
+from longtail.answers import TopK
 from longtail.linear.remote_shard import MODEL_HEADER, pack_top, unpack_rows
 from longtail.serve.counters import Counters
 from longtail.serve.guard import Guard

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail.base import unfitted
+from longtail.data.text_rows import TextRows
 from longtail.ensemble import Ensemble
 from longtail.ensemble.part import as_parts
 from longtail.linear import OneVsAll, XRLinear
@@ -26,12 +27,13 @@ def expected_minutes(
 
     ``twice``: whether it is trained without some of the rows first.
 
-    Those of a linear model come from a training on 2,000 rows, those of a text model from a few
-    batches (``plan``); parts that take no time to speak of are left out. Rough: for the decision
-    whether to wait.
+    Both come from 2,000 of the rows: those of a linear model from a training on them, those of a
+    text model from a few batches (``plan``); parts that take no time to speak of are left out.
+    Rough: for the decision whether to wait.
     """
     n, trainings = Y.shape[0], _REFITTED if twice else 1.0
     sample = np.sort(np.random.default_rng(0).permutation(n)[:_SAMPLE])
+    few = X[sample] if hasattr(X, "shape") else TextRows(X)[sample]
     minutes: dict[str, float] = {}
     tried: dict[str, float] = {}
     for part in as_parts(model.models):
@@ -39,17 +41,18 @@ def expected_minutes(
         if hasattr(ranker, "plan"):
             texts = {} if label_texts is None else {"label_texts": label_texts}
             texts = texts if getattr(ranker, "reads_label_texts", False) else {}
-            cost = ranker.plan(X, Y, **texts)
-            minutes[part.title] = trainings * cost.total_seconds * cost.epochs / 60
+            cost = ranker.plan(few, Y[sample], **texts)
+            seconds = cost.total_seconds * cost.epochs * n / len(sample)
+            minutes[part.title] = trainings * seconds / 60
             continue
         inner = list(ranker.models) if isinstance(ranker, Ensemble) else [ranker]
         if not isinstance(inner[0], (OneVsAll, XRLinear)):
             continue
         kind = type(inner[0]).__name__
         if kind not in tried:
-            rows = X[sample]
+            rows = few
             if hasattr(part.representation, "fit_transform"):
-                rows = unfitted(part.representation).fit_transform(rows)
+                rows = unfitted(part.representation).fit_transform(few)
             began = time.perf_counter()
             unfitted(inner[0]).fit(rows, Y[sample])
             tried[kind] = (time.perf_counter() - began) * n / len(sample)

@@ -48,7 +48,7 @@ class Explanation:
     "exact" (the model's own account, which sums to its score, or the logarithm of it) or
     "occlusion". For a fused model (``Ensemble`` with ``rule="learned"``), ``sources`` are ``(part,
     probability, rank)`` by every part, rank None where it did not answer the label, and the terms
-    are those of the part that is surest of the label.
+    are those of the part that is surest of the label, among those to whom a word matters.
     """
 
     label: str
@@ -153,16 +153,27 @@ def _fused_steps(
         sources = model.sources_of(row, label)
         score = float(searching(model)(row, 1, include=[label]).scores[0, 0])
         yield None
-        surest = max(range(len(sources)), key=lambda i: sources[i][1])
-        member, vectorizer = model.fitted_part(surest)
-        if vectorizer is not None:
-            x = vectorizer.transform(row)
-            steps = explain_steps(member, vectorizer, x, text, {name: label}, n_terms)
-        else:  # a vote by vectors stands on texts through another part: ask the whole
-            asked = member if member.reads_texts else model
-            steps = _text_steps(asked, text, {name: label}, n_terms)
-        for step in steps:
-            yield None if step is None else replace(step, score=score, sources=tuple(sources))
+        best: Explanation | None = None
+        for i in sorted(range(len(sources)), key=lambda i: -sources[i][1]):
+            for step in _part_steps(model, i, text, {name: label}, n_terms):
+                best = step if step is not None and (best is None or step.terms) else best
+                yield None
+            if best is not None and best.terms:
+                break  # or no word of this part changes anything: ask the next
+        assert best is not None
+        yield replace(best, score=score, sources=tuple(sources))
+
+
+def _part_steps(
+    model: Ensemble, number: int, text: str, labels: Mapping[str, int], n_terms: int
+) -> Iterator[Explanation | None]:
+    """Explanations by one part of a fused model."""
+    member, vectorizer = model.fitted_part(number)
+    if vectorizer is not None:
+        x = vectorizer.transform(TextRows([text]))
+        return explain_steps(member, vectorizer, x, text, labels, n_terms)
+    # A vote by vectors stands on texts through another part: ask the whole.
+    return _text_steps(member if member.reads_texts else model, text, labels, n_terms)
 
 
 def _text_steps(
