@@ -27,8 +27,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from serving_memory import tree_of
+from serving_memory import make_model, tree_of
 
 import longtail as lt
 
@@ -155,17 +154,15 @@ def _shape(data: Any) -> dict[str, int]:
 def scoring(args: argparse.Namespace, tell: Callable[..., None]) -> None:
     import pandas as pd
 
-    rng = np.random.default_rng(0)
-    words = np.array([f"w{i}" for i in range(20_000)])
-    texts = [" ".join(words[row]) for row in rng.zipf(1.3, (args.rows, 8)) % len(words)]
-    labels = [[text.split()[0], text.split()[1]] for text in texts[:20_000]]
     folder = tempfile.mkdtemp()
-    model = lt.XRLinear(n_jobs=1)
-    lt.Tagger(model=model, calibrate=False).fit(texts[:20_000], labels).save(f"{folder}/tagger")
-    frame = pd.DataFrame({"id": np.arange(args.rows), "text": texts})
+    make_model(Path(folder), args.labels, 0)
+    asked = json.loads(Path(folder, "texts.json").read_text())
+    texts = [asked[i % len(asked)] for i in range(args.rows)]
+    frame = pd.DataFrame({"id": range(args.rows), "text": texts})
 
     def answer(part: Any) -> Any:
-        tagger = lt.load(f"{folder}/tagger")
+        tagger = lt.load(f"{folder}/model")
+        tagger.model_.n_jobs = 1
         found = tagger.predict(part.set_index("id")["text"], k=3, as_frame=True)
         return found.rename(columns={"row": "id"})[["id", "label", "score"]]
 
@@ -230,6 +227,7 @@ def main() -> None:
     parser.add_argument("--scale", type=float, default=0.3)
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--parts", type=int, default=20)
+    parser.add_argument("--labels", type=int, default=60_000, help="of the model that scores")
     parser.add_argument("--memory-limit", default="4GB")
     parser.add_argument("--journal", type=Path)
     args = parser.parse_args()

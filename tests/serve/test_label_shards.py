@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -194,7 +195,12 @@ def test_one_vs_all_is_cut_between_blocks() -> None:
             act()
 
 
-def test_models_that_cannot_be_cut() -> None:
+def test_models_that_cannot_be_cut(taggers: Any) -> None:
+    fused = copy.copy(taggers["ensemble"])
+    fused.model_ = copy.copy(fused.model_)
+    fused.model_.rule = "learned"
+    with pytest.raises(TypeError, match="whose rule is learned"):
+        shard_tagger(fused, 2)
     tagger = lt.Tagger(model=lt.baselines.Popularity(), calibrate=False).fit(TEXTS, LABELS)
     with pytest.raises(TypeError, match="Popularity cannot be cut"):
         shard_tagger(tagger, 2)

@@ -31,6 +31,8 @@ def shard_tagger(tagger: Any, n: int) -> tuple[Any, list[Any]]:
                 f"{type(member).__name__} cannot be cut by labels: OneVsAll, XRLinear and "
                 "ensembles of them can"
             )
+    if isinstance(model, Ensemble) and model.rule == "learned":
+        raise TypeError("an ensemble whose rule is learned cannot be cut by labels")
     cut = [label_shards(member, n, name) for member in members]
     fronts = [ShardedRanker.of(member, n, name, j) for j, member in enumerate(members)]
     front = copy.copy(tagger)
