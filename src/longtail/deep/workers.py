@@ -11,10 +11,11 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import wait as wait_for
 from contextlib import contextmanager
 from itertools import pairwise
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
 
@@ -29,6 +30,7 @@ _Made = TypeVar("_Made")
 def _in_child() -> None:
     global _one_thread
     _one_thread = _OneThread()  # nobody is inside, and nobody holds the lock
+    _pools.clear()
     torch.set_num_threads(1)
 
 
@@ -59,17 +61,49 @@ def in_order(
 @contextmanager
 def single_threads(count: int) -> Iterator[Executor]:
     """Yield a pool of ``count`` threads, each of which runs torch on one thread, as the caller does
-    meanwhile.
+    meanwhile. Work must not wait for other work of a pool.
     """
-    pool = ThreadPoolExecutor(
-        min(count, os.cpu_count() or 1), initializer=torch.set_num_threads, initargs=(1,)
-    )
+    work = _Work(_pool(min(count, os.cpu_count() or 1)))
     try:
         _one_thread.enter()
-        yield pool
+        yield work
     finally:
-        pool.shutdown()
+        work.shutdown(cancel_futures=True)
         _one_thread.leave()
+
+
+# Threads are kept: a process that forks while one of them ends, and gives back what its products
+# used, leaves a child in which the next product may never return (seen with MKL).
+_pools: dict[int, ThreadPoolExecutor] = {}
+
+
+def _pool(count: int) -> ThreadPoolExecutor:
+    if count not in _pools:
+        pool = ThreadPoolExecutor(count, initializer=torch.set_num_threads, initargs=(1,))
+        _pools.setdefault(count, pool)
+    return _pools[count]
+
+
+class _Work(Executor):
+    """What one caller has given to a pool; its end is the end of that, not of the pool."""
+
+    def __init__(self, pool: Executor) -> None:
+        self.pool = pool
+        self.futures: set[Future[Any]] = set()
+
+    def submit(self, *args: Any, **kwargs: Any) -> Future[Any]:
+        future = self.pool.submit(*args, **kwargs)
+        self.futures.add(future)
+        future.add_done_callback(self.futures.discard)
+        return future
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        left = list(self.futures)
+        if cancel_futures:
+            for future in left:
+                future.cancel()
+        if wait:
+            wait_for(left)
 
 
 class _OneThread:
