@@ -1,4 +1,4 @@
-// Decision rules, metrics, top k, and synthetic data.
+// Decision rules, fused answers, metrics, top k, and synthetic data.
 #include <memory>
 
 #include "driver.h"
@@ -8,6 +8,8 @@
 #include "kernels/decide/bootstrap.h"
 #include "kernels/decide/linear_decision.h"
 #include "kernels/decide/match.h"
+#include "kernels/fusion/boosted_trees.h"
+#include "kernels/fusion/pairs.h"
 
 namespace lt::driver {
 
@@ -134,10 +136,53 @@ Case synthesizing() {
           }};
 }
 
+Case fusing() {
+  constexpr int64_t kRows = 3000, kLabels = 50, kEach = 6;
+  // Two sources that answer a run of labels each, from a random one on; the second leaves its last place empty.
+  auto ids = std::make_shared<std::vector<int32_t>>(2 * kRows * kEach);
+  for (int64_t i = 0; i < 2 * kRows; ++i)
+    for (int64_t j = 0; j < kEach; ++j)
+      (*ids)[i * kEach + j] = i >= kRows && j + 1 == kEach
+                                  ? -1
+                                  : static_cast<int32_t>((hash64(31, i, 1) + static_cast<uint64_t>(j)) % kLabels);
+  return {"fused answers", [=](int n_threads, Digest& digest) {
+            std::vector<float> values = random_floats(2 * kRows * kEach, 32);
+            const std::vector<float> log_counts = random_floats(kLabels, 33, 0.0f, 5.0f);
+            const std::vector<lt::Answers> sources{{kEach, ids->data(), values.data()},
+                                                   {kEach, ids->data() + kRows * kEach, values.data() + kRows * kEach}};
+            const Pairs pairs = collect_pairs(sources, kRows, log_counts.data(), n_threads);
+            digest.add(pairs.ids);
+            digest.add(pairs.features);
+            const int64_t n = static_cast<int64_t>(pairs.ids.size()), d = n_pair_features(2);
+            std::vector<float> targets(n), weights(n, 1.0f);
+            for (int64_t i = 0; i < n; ++i) targets[i] = pairs.features[i * d] > 0.6f ? 1.0f : 0.0f;
+            std::vector<int64_t> offsets(d + 1);
+            std::vector<float> edges;
+            for (int64_t f = 0; f < d; ++f) {
+              for (int e = 1; e < 8; ++e) edges.push_back(static_cast<float>(e) / 8);
+              offsets[f + 1] = static_cast<int64_t>(edges.size());
+            }
+            BoostedTrees trees;
+            fit_boosted_trees({n, d, pairs.features.data()}, targets.data(), weights.data(),
+                              {offsets.data(), edges.data()}, {5, 8, 20, 0.1, 1.0}, n_threads, kGoOn, &trees);
+            digest.add(trees.value);
+            const TreeArrays arrays{static_cast<int64_t>(trees.roots.size()),
+                                    trees.roots.data(),
+                                    trees.feature.data(),
+                                    trees.threshold.data(),
+                                    trees.child.data(),
+                                    trees.value.data(),
+                                    trees.base};
+            Answers out(kRows, 3);
+            fuse_answers(sources, kRows, log_counts.data(), arrays, 3, n_threads, out.ids.data(), out.scores.data());
+            out.digest(digest);
+          }};
+}
+
 }  // namespace
 
 std::vector<Case> decision_cases() {
-  return {ascending(), deciding_linearly(), matching(), resampling(), ranking(), synthesizing()};
+  return {ascending(), deciding_linearly(), matching(), resampling(), ranking(), synthesizing(), fusing()};
 }
 
 }  // namespace lt::driver

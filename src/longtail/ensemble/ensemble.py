@@ -13,7 +13,7 @@ import numpy as np
 from longtail import persist
 from longtail._models import from_state
 from longtail._native import n_threads
-from longtail._validation import as_k, as_labels, as_seed
+from longtail._validation import as_k, as_labels, as_seed, let_pass
 from longtail.answers.label_filter import LabelFilter
 from longtail.answers.topk import TopK
 from longtail.answers.vocabulary import Vocabulary
@@ -528,6 +528,7 @@ class Ensemble(ProbabilityRanker):
         return {name: value for name, value in vars(self).items() if name not in made}
 
     def _rows_of_parts(self, X: Any) -> PartRows:
+        X = X if self.reads_texts else let_pass(X)
         return PartRows.to_answer(self._parts(), self.members_, X, self.vectorizers_)
 
     def _get_state(self) -> persist.State:

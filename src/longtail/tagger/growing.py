@@ -25,7 +25,9 @@ def announce(tagger: Tagger, label_texts: Mapping[str, str]) -> None:
     """``Tagger.add_labels`` for labels that have a name and a text, and no rows."""
     _check_grows(tagger)
     if not getattr(tagger.model_, "reads_label_texts", False):
-        raise cannot(tagger.model_, "labels without texts: give some that have them")
+        raise cannot(
+            tagger.model_, "labels by what they are called alone: give texts that have them"
+        )
     new = _as_label_texts(label_texts)
     known = [name for name in new if name in tagger.vocabulary_]
     if known or not new:

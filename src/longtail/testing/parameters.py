@@ -46,7 +46,8 @@ def test_set_params(make: Make) -> None:
 def test_repr_makes_the_same_estimator(make: Make) -> None:
     model = make()
     names = {name: getattr(lt, name) for name in lt.__all__ if name != "testing"}
-    names |= {name: getattr(lt.baselines, name) for name in lt.baselines.__all__}
+    for room in (lt.baselines, lt.features, lt.tree):  # whose estimators may be parameters
+        names |= {name: getattr(room, name) for name in room.__all__}
     twin = eval(repr(model), {**names, type(model).__name__: type(model)})
     assert type(twin) is type(model) and shown(twin) == shown(model)
     assert repr(type(model)()) == f"{type(model).__name__}()"
