@@ -528,8 +528,7 @@ class Ensemble(ProbabilityRanker):
         return {name: value for name, value in vars(self).items() if name not in made}
 
     def _rows_of_parts(self, X: Any) -> PartRows:
-        X = X if self.reads_texts else let_pass(X)
-        return PartRows.to_answer(self._parts(), self.members_, X, self.vectorizers_)
+        return PartRows.to_answer(self._parts(), self.members_, let_pass(X), self.vectorizers_)
 
     def _get_state(self) -> persist.State:
         state = super()._get_state()
