@@ -2,42 +2,38 @@
 
 from __future__ import annotations
 
-import copy
 import os
 from collections.abc import Callable, Sequence
-from inspect import signature
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from longtail import persist
-from longtail._models import from_state
 from longtail._native import n_threads
-from longtail._validation import as_k, as_labels, as_seed, let_pass
+from longtail._validation import as_k, as_seed, let_pass
 from longtail.answers.label_filter import LabelFilter
 from longtail.answers.topk import TopK
-from longtail.answers.vocabulary import Vocabulary
 from longtail.base import Ranker, unfitted
 from longtail.calibrate.ranker import ProbabilityRanker
 from longtail.data.paired_rows import PairedRows
 from longtail.data.text_rows import TextRows
 from longtail.data.tokens import Tokens
+from longtail.ensemble.compacting import compacted
 from longtail.ensemble.fusion import RULES, combine
+from longtail.ensemble.growing import add_labels, remove_labels
 from longtail.ensemble.learned_fusion import Fusion
 from longtail.ensemble.learning import Learned, Learning, as_validation
 from longtail.ensemble.part import Part, as_parts
-from longtail.ensemble.part_rows import Members, PartRows, Vectorizers
+from longtail.ensemble.part_rows import Members, PartRows, Vectorizers, shared_shape
+from longtail.ensemble.saving import restore, to_state
 from longtail.ensemble.widened import widened
-from longtail.exceptions import ModelFormatError
 from longtail.features.tokenizer import as_texts
-from longtail.linear import compact
-from longtail.linear.ranker import LinearRanker
 from longtail.text import XRTransformer
 
 __all__ = ["Ensemble"]
 
 _CANDIDATES = {"learned": 40}  # 20 under the other rules
-_ADDED = ("held_out", "folds", "refit", "random_state", "n_jobs")  # parameters of "learned"
 
 
 class Ensemble(ProbabilityRanker):
@@ -163,7 +159,7 @@ class Ensemble(ProbabilityRanker):
         rows = PartRows.to_learn(parts, X, vectorizers)
         labels = None
         if label_texts is not None:
-            if not isinstance(label_texts, (PairedRows, Tokens)) and self._takes_texts(parts):
+            if self.reads_texts and not isinstance(label_texts, (PairedRows, Tokens)):
                 label_texts = TextRows(as_texts(label_texts))
             if any(part.label_texts for part in parts):
                 labels = PartRows.of_labels(parts, rows, label_texts, vectorizers)
@@ -204,43 +200,39 @@ class Ensemble(ProbabilityRanker):
     def _parts(self) -> list[Part]:
         return as_parts(self.models)
 
+    def _parts_if_valid(self) -> list[Part]:
+        try:
+            return self._parts()
+        except (TypeError, ValueError):  # said by fit
+            return []
+
     def _fitted(self) -> Members:
         return Members(self._parts(), self.members_)
 
     def _scores_are_probabilities(self) -> bool:
         return self.__dict__.get("fusion_") is not None
 
-    @staticmethod
-    def _takes_texts(parts: Sequence[Part]) -> bool:
-        return any(
-            part.ranker.reads_texts or hasattr(part.representation, "transform") for part in parts
-        )
-
     @property
     def reads_texts(self) -> bool:  # type: ignore[override]
         """Whether rows are texts: some members read them, or features are made of them."""
-        try:
-            return self._takes_texts(self._parts())
-        except (TypeError, ValueError):  # said by fit
-            return False
+        return any(
+            part.ranker.reads_texts or hasattr(part.representation, "transform")
+            for part in self._parts_if_valid()
+        )
 
     @property
     def reads_label_texts(self) -> bool:
         """Whether a member learns from what labels are called."""
-        try:
-            parts = self._parts()
-        except (TypeError, ValueError):
-            return False
-        return any(p.label_texts or getattr(p.ranker, "reads_label_texts", False) for p in parts)
+        return any(
+            part.label_texts or getattr(part.ranker, "reads_label_texts", False)
+            for part in self._parts_if_valid()
+        )
 
     @property
     def reads_blocks(self) -> bool:  # type: ignore[override]
         """Whether all members do."""
-        try:
-            parts = self._parts()
-        except (TypeError, ValueError):
-            return False
-        return all(part.ranker.reads_blocks for part in parts)
+        parts = self._parts_if_valid()
+        return bool(parts) and all(part.ranker.reads_blocks for part in parts)
 
     def _rows(self, X: Any, *, fitted: bool = True) -> Any:
         if not self.reads_texts:
@@ -291,7 +283,7 @@ class Ensemble(ProbabilityRanker):
         """An ensemble of rankers that are fitted already."""
         if not members:
             raise ValueError("members is empty: give the rankers to combine")
-        if len({_shape(member) for member in members}) > 1:
+        if len({shared_shape(member) for member in members}) > 1:
             raise ValueError("members must share features and labels")
         self = cls(models=[unfitted(member) for member in members], **params)
         self._check_params()
@@ -309,76 +301,19 @@ class Ensemble(ProbabilityRanker):
     def add_labels(self) -> Callable[..., Ensemble]:
         """``add_labels`` of every member; only where all of them have it."""
         self._check_members_have("add_labels")
-        return self._add_labels
-
-    def _add_labels(
-        self, X: Any = None, Y: Any = None, *, names: Sequence[str] | None = None, **how: Any
-    ) -> Ensemble:
-        known = self.label_names_
-        if (names is None) != (known is None):
-            raise ValueError("either all labels have names or none: names are missing")
-        fitted = self._fitted()
-        if X is None:
-            rows: list[Any] = [None] * len(self.members_)
-        else:
-            rows = fitted.read(self._rows_of_parts(self._rows(X)))
-        if how.get("negatives") is not None:
-            other, labels = how.pop("negatives")
-            read = fitted.read(self._rows_of_parts(self._rows(other)))
-            negatives: list[Any] = [(own, labels) for own in read]
-        else:
-            negatives = [how.pop("negatives", None)] * len(rows)
-        changed = []
-        for model, own, others in zip(self.members_, rows, negatives, strict=True):
-            grow = copy.copy(model).add_labels  # type: ignore[attr-defined]
-            takes = signature(grow).parameters
-            options = {n: v for n, v in how.items() if n in takes or n != "label_texts"}
-            if others is not None:
-                options["negatives"] = others
-            given = (own, Y) if own is not None else ()
-            changed.append(grow(*given, **options))
-        longer = None if known is None else Vocabulary([*known, *(names or ())])
-        n_new = changed[0].n_labels_ - self.n_labels_
-        if longer is not None and len(longer) != changed[0].n_labels_:
-            raise ValueError(f"names must be one per new label ({n_new})")
-        if self.fusion_ is not None:
-            counts = np.zeros(n_new, np.int64)
-            if Y is not None:
-                counts = np.bincount(as_labels(Y).indices, minlength=n_new)
-            self.fusion_ = self.fusion_.with_labels(counts)
-        return self._take_members(changed, longer)
+        return partial(add_labels, self)
 
     @property
     def remove_labels(self) -> Callable[..., Ensemble]:
         """``remove_labels`` of every member; only where all of them have it."""
         self._check_members_have("remove_labels")
-        return self._remove_labels
-
-    def _remove_labels(self, labels: Any) -> Ensemble:
-        labels = list(labels)
-        known, gone = self.label_names_, {int(label) for label in labels}
-        changed = [
-            copy.copy(model).remove_labels(labels)  # type: ignore[attr-defined]
-            for model in self.members_
-        ]
-        left = None
-        if known is not None:
-            left = Vocabulary([name for i, name in enumerate(known) if i not in gone])
-        if self.fusion_ is not None:
-            self.fusion_ = self.fusion_.without_labels(sorted(gone))
-        return self._take_members(changed, left)
+        return partial(remove_labels, self)
 
     def _check_members_have(self, name: str) -> None:
         self._check_fitted()
         for model in self.members_:
             if not hasattr(model, name):
                 raise AttributeError(f"a member of this ensemble has no {name}: {model!r}")
-
-    def _take_members(self, changed: list[Ranker], names: Vocabulary | None) -> Ensemble:
-        """Take over members whose labels have changed: all of them or, after an error, none."""
-        self.members_ = changed
-        self.n_labels_, self.label_names_ = changed[0].n_labels_, names
-        return self
 
     def _candidates(self) -> int:
         """Return how many answers each member is asked for."""
@@ -419,8 +354,7 @@ class Ensemble(ProbabilityRanker):
         """Return the k best labels of rows by every part alone, by the name of the part."""
         self._check_fitted()
         k = min(as_k(k), self.n_labels_)
-        tops = self._fitted().answers(self._rows_of_parts(self._rows(X)), k)
-        return dict(zip(self.part_names, tops, strict=True))
+        return dict(zip(self.part_names, self._answers(X, k), strict=True))
 
     def answers_without_parts(self, X: Any, k: int = 5) -> dict[str, TopK]:
         """Return the k best labels of rows if each part in turn were left out, by its name.
@@ -437,8 +371,7 @@ class Ensemble(ProbabilityRanker):
                 "it is without one of them"
             )
         k = min(as_k(k), self.n_labels_)
-        wanted = min(self._candidates(), self.n_labels_)
-        tops = self._fitted().answers(self._rows_of_parts(self._rows(X)), wanted)
+        tops = self._answers(X, min(self._candidates(), self.n_labels_))
         out = {}
         for i, name in enumerate(self.part_names):
             others = [top for j, top in enumerate(tops) if j != i]
@@ -459,27 +392,7 @@ class Ensemble(ProbabilityRanker):
         True
         """
         self._check_fitted()
-        members: list[Ranker] = []
-        for member in self.members_:
-            if isinstance(member, LinearRanker):
-                member = compact(member, **how)
-            elif isinstance(member, Ensemble) and member.has_linear_members:
-                member = member.compacted(**how)
-            members.append(member)
-        if not self.has_linear_members:
-            raise TypeError("no member of this ensemble is linear: there is nothing to compact")
-        small = copy.copy(self)
-        small.members_ = members
-        return small
-
-    @property
-    def has_linear_members(self) -> bool:
-        """Whether a member, or a member of one, is linear."""
-        return any(
-            isinstance(member, LinearRanker)
-            or (isinstance(member, Ensemble) and member.has_linear_members)
-            for member in self.members_
-        )
+        return compacted(self, **how)
 
     def sources_of(self, X: Any, label: int) -> list[tuple[str, float, int | None]]:
         """Return what every part says about a label of one row: its name, the probability that its
@@ -490,8 +403,7 @@ class Ensemble(ProbabilityRanker):
         self._check_fitted()
         if self.fusion_ is None:
             raise ValueError('only rule="learned" knows what the scores of its parts are worth')
-        wanted = min(self._candidates(), self.n_labels_)
-        tops = self._fitted().answers(self._rows_of_parts(self._rows(X)), wanted)
+        tops = self._answers(X, min(self._candidates(), self.n_labels_))
         out: list[tuple[str, float, int | None]] = []
         for name, (ids, proba) in zip(self.part_names, self.fusion_.values(tops), strict=True):
             at = np.flatnonzero(ids[0] == label)
@@ -527,92 +439,20 @@ class Ensemble(ProbabilityRanker):
         made = ("_learned", "_seconds")
         return {name: value for name, value in vars(self).items() if name not in made}
 
+    def _answers(self, X: Any, k: int) -> list[TopK]:
+        """Return the k best labels of rows by every part."""
+        return self._fitted().answers(self._rows_of_parts(self._rows(X)), k)
+
+    def _read_by_parts(self, X: Any) -> list[Any]:
+        """Return rows as the members read them."""
+        return self._fitted().read(self._rows_of_parts(self._rows(X)))
+
     def _rows_of_parts(self, X: Any) -> PartRows:
         return PartRows.to_answer(self._parts(), self.members_, let_pass(X), self.vectorizers_)
 
     def _get_state(self) -> persist.State:
-        state = super()._get_state()
-        del state.params["models"]
-        for name in _ADDED:  # as in files from before there was "learned"
-            if state.params[name] == self._defaults[name]:
-                del state.params[name]
-        if state.params["candidates"] is None:
-            del state.params["candidates"]
-        parts = self._parts()
-        for i, model in enumerate(self.members_):
-            state.parts[f"member{i}"] = model._get_state()
-        for i, vectorizer in enumerate(self.vectorizers_.fitted):
-            if not hasattr(vectorizer, "_get_state"):
-                raise TypeError(f"a representation cannot be saved: {vectorizer!r}")
-            state.parts[f"vectorizer{i}"] = vectorizer._get_state()
-        if not all(isinstance(part.plain(), Ranker) for part in parts):
-            state.meta["parts"] = [
-                {
-                    "vectorizer": v,
-                    "vectors_of": p.representation if isinstance(p.representation, int) else None,
-                    "label_texts": bool(p.label_texts),
-                    "name": p.name,
-                }
-                for p, v in zip(parts, self.vectorizers_.of_part, strict=True)
-            ]
-        if self.fusion_ is not None:
-            self.fusion_.put(state)
-        return state
+        return to_state(self, super()._get_state())
 
     def _set_state(self, state: persist.State) -> None:
         super()._set_state(state)
-        members, vectorizers = (
-            [from_state(state.parts[name]) for name in _numbered(state, kind)]
-            for kind in ("member", "vectorizer")
-        )
-        if not members or len(members) + len(vectorizers) != len(state.parts):
-            raise ModelFormatError("an ensemble needs its members, numbered from 0")
-        for model in members:
-            if not isinstance(model, Ranker) or model.n_labels_ != self.n_labels_:
-                raise ModelFormatError("a member of the ensemble has other features or labels")
-        parts, of_part = _parts_of(
-            state.meta.get("parts", [{}] * len(members)), members, vectorizers
-        )
-        self.models = [part.plain() for part in parts]
-        as_parts(self.models)
-        if "parts" not in state.meta and any(_shape(m) != _shape(self) for m in members):
-            raise ModelFormatError("a member of the ensemble has other features or labels")
-        self.members_, self.vectorizers_ = members, Vectorizers(vectorizers, of_part)
-        self.fusion_ = None
-        if self.rule == "learned":
-            self.fusion_ = Fusion.take(state, len(members), self.n_labels_)
-
-
-def _parts_of(
-    kinds: Any, members: Sequence[Ranker], vectorizers: Sequence[Any]
-) -> tuple[list[Part], list[int | None]]:
-    """Return the parts of a saved ensemble, and the vectoriser that each of them reads."""
-    if not isinstance(kinds, list) or len(kinds) != len(members):
-        raise ModelFormatError(f"an ensemble must say what its parts read, got {kinds!r}")
-    parts: list[Part] = []
-    of_part: list[int | None] = []
-    for member, kind in zip(members, kinds, strict=True):
-        read: Any = kind.get("vectors_of")
-        place = kind.get("vectorizer")
-        if place is not None:
-            if not isinstance(place, int) or not 0 <= place < len(vectorizers):
-                raise ModelFormatError(f"a part of the ensemble reads no vectoriser {place!r}")
-            read = unfitted(vectorizers[place])
-        name = kind.get("name")
-        about = bool(kind.get("label_texts")), None if name is None else str(name)
-        parts.append(Part(read, unfitted(member), *about))
-        of_part.append(place)
-    return parts, of_part
-
-
-def _numbered(state: persist.State, kind: str) -> list[str]:
-    """Return the names of parts of a kind, as far as they are numbered from 0."""
-    names: list[str] = []
-    while f"{kind}{len(names)}" in state.parts:
-        names.append(f"{kind}{len(names)}")
-    return names
-
-
-def _shape(model: Ranker) -> tuple[int | None, int]:
-    """Return what members must share: features, unless each has tokens of its own, and labels."""
-    return None if model.reads_texts else model.n_features_in_, model.n_labels_
+        restore(self, state)

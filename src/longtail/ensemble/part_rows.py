@@ -24,7 +24,7 @@ from longtail.ensemble.part import Part
 from longtail.text import XRTransformer
 from longtail.text.encoded import EncodedTokens
 
-__all__ = ["Members", "PartRows", "Vectorizers"]
+__all__ = ["Members", "PartRows", "Vectorizers", "shared_shape"]
 
 log = logging.getLogger(__name__)
 
@@ -240,3 +240,8 @@ def _texts(X: Any) -> Any:
 
 def _length(X: Any) -> int:
     return int(X.shape[0])
+
+
+def shared_shape(model: Ranker) -> tuple[int | None, int]:
+    """Return what members must share: features, unless each has tokens of its own, and labels."""
+    return None if model.reads_texts else model.n_features_in_, model.n_labels_

@@ -20,12 +20,9 @@ from longtail.metrics import precision_at_k
 from longtail.report import Report
 from longtail.report.page import with_origin
 from longtail.tagger.answering import Answering
-from longtail.tagger.best import best_model, best_parts, check_quality
-from longtail.tagger.choice import choose
 from longtail.tagger.expected import expected_minutes, in_words
 from longtail.tagger.explanation import Explanation, explain_steps
 from longtail.tagger.fields import (
-    Columns,
     as_columns,
     check_weights,
     is_matrix,
@@ -33,20 +30,18 @@ from longtail.tagger.fields import (
     rows_of,
     vectorize,
 )
-from longtail.tagger.fitting import Plan, Rows, copied, described, fit_ranker, named_labels
+from longtail.tagger.fitting import Plan, Rows, copied, described, fit_ranker
 from longtail.tagger.given import GivenFeatures
 from longtail.tagger.growing import announce, teach
 from longtail.tagger.held_out import Curve, learn_from_held_out
 from longtail.tagger.label_rows import as_targets, label_rows
 from longtail.tagger.measuring import lean_curve, part_results, report_on
-from longtail.tagger.named_models import make_model, reads_label_texts
 from longtail.tagger.names import find_label
-from longtail.tagger.plain_texts import PlainTexts
+from longtail.tagger.planning import make_plan
 from longtail.tagger.provenance import made_now
-from longtail.tagger.saving import check_savable, restore, to_state
+from longtail.tagger.saving import restore, to_state
 from longtail.tagger.seen import row_keys
 from longtail.tagger.truth import Truth, as_pair, as_truth
-from longtail.tagger.vectorizers import is_fitted, maker_of, own_vectorizer
 
 __all__ = ["Tagger"]
 
@@ -177,6 +172,8 @@ class Tagger(Answering):
         """
         plan = self.plan(texts, labels, label_names=label_names, label_texts=label_texts)
         if validation is not None:
+            if self.quality != "best":
+                raise ValueError('validation goes with quality="best"')
             validation = as_pair(validation)
             validation = validation[0], as_truth(validation[1], plan.labels.vocabulary, label_names)
         return self.fit_rows(self.rows(plan), validation=validation, checkpoint=checkpoint)
@@ -190,25 +187,7 @@ class Tagger(Answering):
         label_texts: Sequence[str] | None = None,
     ) -> Plan:
         """Return what ``fit`` would fit, and on what, without doing it; arguments as there."""
-        weights = check_weights(self.field_weights)
-        columns = as_columns(texts, None if weights is None else list(weights))
-        if weights is not None and not isinstance(columns, dict):
-            raise ValueError(
-                f"field_weights names the fields {', '.join(map(repr, weights))}, "
-                "but the texts have no fields"
-            )
-        whole = joined(columns)
-        given = named_labels(labels, label_names, label_texts)
-        check_same_rows(len(whole), given.Y.shape[0], "texts", "labels")
-        reads = as_targets(self.learn_label_texts) is not None or reads_label_texts(self.model)
-        learned = given.learnable(from_texts=reads)
-        n_labels = len(learned.vocabulary)
-        if not n_labels:
-            raise ValueError("there are no labels: nothing to learn")
-        left_out = len(given.vocabulary) - n_labels
-        described = learned.texts is not None and any(text.strip() for text in learned.texts)
-        parts = self._parts(columns, whole, n_labels, described)
-        return Plan(columns, whole, learned, left_out, *parts)
+        return make_plan(self, texts, labels, label_names, label_texts)
 
     def rows(self, plan: Plan) -> Rows:
         """Fit the vectoriser of a plan and return its rows of features: one half of ``fit``."""
@@ -288,71 +267,10 @@ class Tagger(Answering):
 
     def _validation(self, rows: Rows, validation: tuple[Any, Truth]) -> tuple[Any, Any]:
         """Return validation rows as the model takes them, and their labels."""
-        if self.quality != "best":
-            raise ValueError('validation goes with quality="best"')
         texts, truth = validation
         fields = list(rows.plan.columns) if isinstance(rows.plan.columns, dict) else None
         columns = as_columns(texts, fields)
         return rows_of(columns, rows.plan.vectorizer, check_weights(self.field_weights)), truth.Y
-
-    def _parts(
-        self, columns: Columns, texts: list[str], n_labels: int, described: bool
-    ) -> tuple[Any, Any, str, str]:
-        """Vectoriser and model to fit, the line that says why these, and what the features are.
-
-        ``described``: whether labels have texts.
-        """
-        check_quality(self)
-        given = is_matrix(columns)
-        settings = {
-            "random_state": self.random_state,
-            "n_jobs": self.n_jobs,
-            "memory_limit": self.memory_limit,
-        }
-        vectorizer = own_vectorizer(self.vectorizer, self.savable)
-        chosen = choose(texts, n_labels, features=given, vectorizer=vectorizer, **settings)
-        if given and is_fitted(self.vectorizer):
-            chosen = replace(chosen, vectorizer=maker_of(columns, self.vectorizer))
-        model = self.model
-        if self.quality == "best":
-            parts = best_parts(
-                None if given else chosen.vectorizer,
-                n_texts=len(texts),
-                n_labels=n_labels,
-                label_texts=described and not given,
-                encoder=None if given else self.encoder,
-                device=self.device,
-                **settings,
-            )
-            model = best_model(parts, self.random_state, self.n_jobs)
-            why = f"{', '.join(model.part_names)}, fused, over {chosen.over}"
-            if self.savable:
-                check_savable("rule", self.rule)
-            return chosen.vectorizer if given else PlainTexts(), model, why, chosen.over
-        if model is None or model == "auto":
-            model, why = chosen.model, chosen.why
-        elif isinstance(model, str):
-            why = f"{model}, as asked, over {chosen.over}"
-            model = make_model(model, **settings)
-        else:
-            why = f"{type(model).__name__}, as asked, over {chosen.over}"
-            model = copied(model)
-        if getattr(model, "reads_texts", False):
-            if given or self.vectorizer is not None:
-                what = "features" if given else "vectorizer"
-                raise TypeError(f"{type(model).__name__} reads texts: give it texts, no {what}")
-            over = f"the texts themselves ({len(texts):,})"
-            return PlainTexts(), model, f"{type(model).__name__}, over {over}", over
-        if not hasattr(model, "predict_topk"):
-            raise TypeError(f"model must be a ranker such as XRLinear(), got {self.model!r}")
-        if not (self.rule is None or hasattr(self.rule, "select")):
-            raise TypeError(
-                f"rule must have select, as rules of longtail.decide, got {self.rule!r}"
-            )
-        if self.savable:
-            check_savable("model", model)
-            check_savable("rule", self.rule)
-        return chosen.vectorizer, model, why, chosen.over
 
     def evaluate(
         self,
