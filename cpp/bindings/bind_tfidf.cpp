@@ -148,6 +148,15 @@ void bind_analyzer(nb::module_& m) {
       });
 }
 
+// Counts the terms of texts, and weighs them, while other Python threads run.
+TfidfFit fit_released(const TextAnalyzer& analyzer, const nb::list& texts, const TfidfFitOptions& options,
+                      int n_threads, const nb::object& progress) {
+  const Texts input = view_texts(texts, analyzer.options.lowercase);
+  const Poll poll = poll_python(progress);
+  nb::gil_scoped_release nogil;
+  return fit_tfidf(input.views, analyzer.options, options, n_threads, poll);
+}
+
 void bind_fit(nb::module_& m) {
   m.def(
       "tfidf_fit",
@@ -161,13 +170,7 @@ void bind_fit(nb::module_& m) {
         options.smooth = smooth;
         options.n_features = n_features;
         options.rows = rows;
-        const Texts input = view_texts(texts, analyzer.options.lowercase);
-        const Poll poll = poll_python(progress);
-        TfidfFit fit;
-        {
-          nb::gil_scoped_release nogil;
-          fit = fit_tfidf(input.views, analyzer.options, options, n_threads, poll);
-        }
+        TfidfFit fit = fit_released(analyzer, texts, options, n_threads, progress);
         return nb::make_tuple(to_numpy(std::move(fit.term_bytes)), to_numpy(std::move(fit.term_offsets)),
                               to_numpy(std::move(fit.columns)), to_numpy(std::move(fit.weights)), fit.others,
                               fit.n_seen, csr_tuple(std::move(fit.rows)));
@@ -206,13 +209,7 @@ void bind_shards(nb::module_& m) {
         options.n_features = n_features;
         options.rows = false;
         options.times = times;
-        const Texts input = view_texts(texts, analyzer.options.lowercase);
-        const Poll poll = poll_python(progress);
-        TfidfFit fit;
-        {
-          nb::gil_scoped_release nogil;
-          fit = fit_tfidf(input.views, analyzer.options, options, n_threads, poll);
-        }
+        TfidfFit fit = fit_released(analyzer, texts, options, n_threads, progress);
         return nb::make_tuple(to_numpy(std::move(fit.term_bytes)), to_numpy(std::move(fit.term_offsets)),
                               to_numpy(std::move(fit.columns)), to_numpy(std::move(fit.n_texts)),
                               to_numpy(std::move(fit.n_times)));

@@ -117,7 +117,7 @@ class MACH(GrowingBuckets, ProbabilityRanker):
         code: Any = None,
         checkpoint: str | os.PathLike[str] | None = None,
     ) -> Any:
-        """Learns from features ``X`` (n, d) and labels ``Y`` (n, L).
+        """Learn from features ``X`` (n, d) and labels ``Y`` (n, L).
 
         ``repetitions``: the numbers of those to train; None for all. A model with some of them
         answers with what it has. ``code``: a fitted ``HashCode`` to use, such as an injective one.
@@ -281,7 +281,7 @@ class MACH(GrowingBuckets, ProbabilityRanker):
         return self._decode(self._decoding_code(), X, k)
 
     def _predict_allowed(self, X: Any, k: int, labels: LabelFilter) -> TopK:
-        """Decodes the allowed labels alone, and exactly: the best buckets may hold none of them."""
+        """Decode the allowed labels alone, and exactly: the best buckets may hold none of them."""
         code = self._decoding_code()
         return labels.best(
             k, lambda rows, ids, wanted: self._decode(code.restricted(ids), X[rows], wanted)

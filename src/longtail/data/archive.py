@@ -123,7 +123,7 @@ def _target(archive: Path, name: str, working: Path) -> Path | None:
 
 
 def _single_folder(folder: Path) -> Path:
-    """Goes down while there is nothing but one folder inside."""
+    """Go down while there is nothing but one folder inside."""
     while True:
         inside = [p for p in folder.iterdir() if p.name != "__MACOSX"]
         if len(inside) != 1 or not inside[0].is_dir():

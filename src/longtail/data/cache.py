@@ -41,7 +41,7 @@ def cache_dir() -> Path:
 
 @contextlib.contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Holds an exclusive lock on the file ``path`` (created if need be), waiting for others.
+    """Hold an exclusive lock on the file ``path`` (created if need be), waiting for others.
 
     The operating system drops the lock when the holder ends, however it ends, so a killed process
     leaves nothing to clean up. The file itself stays: removing it would let two processes lock two

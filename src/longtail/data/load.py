@@ -42,7 +42,7 @@ def load_dataset(
     random_state: Any = 0,
     **options: Any,
 ) -> Dataset:
-    """Reads a data set from a path, a table in memory, or the registry of public benchmarks.
+    """Read a data set from a path, a table in memory, or the registry of public benchmarks.
 
     Parameters: ``source`` as above (an existing path comes before a name of the registry);
     ``layout`` chooses a folder's reader by name. ``test_size`` (a fraction, or a number of rows)
@@ -130,7 +130,7 @@ def _has_records(path: FilePath) -> bool:
 
 
 def _call(reader: Callable[..., Any], source: Any, options: dict[str, Any]) -> Any:
-    """Calls a reader; an option that it does not know is refused by name."""
+    """Call a reader; an option that it does not know is refused by name."""
     known = inspect.signature(reader).parameters.values()
     names = [parameter.name for parameter in known if parameter.kind is parameter.KEYWORD_ONLY]
     takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in known)

@@ -125,7 +125,7 @@ def _exchange(mixture: Mixture, objective: Objective, tol: float, most: int) -> 
 
 
 def _move(mixture: Mixture, objective: Objective, far: np.ndarray) -> float:
-    """Goes toward other weights as far as pays, and tells what that gained."""
+    """Go toward other weights as far as pays, and tell what that gained."""
     step, gain = objective.search(mixture.now, mixture.mixed(far))
     if gain <= 0:  # at step 0
         return 0.0

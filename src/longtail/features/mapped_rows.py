@@ -29,7 +29,7 @@ _CHUNK = 1 << 22
 
 
 def save_matrix(path: str | os.PathLike[str], X: Any, *, overwrite: bool = False) -> None:
-    """Writes a sparse matrix to the directory ``path``, for ``load_matrix``.
+    """Write a sparse matrix to the directory ``path``, for ``load_matrix``.
 
     ``X``: anything that is accepted as features (dense rows become sparse), or an iterable of
     blocks of rows, of equal width, where the whole does not fit into memory. Blocks are collected
@@ -195,7 +195,7 @@ def _save(
 
 
 def _collect(blocks: Iterable[Any], columns: Any, values: Any) -> tuple[np.ndarray, int]:
-    """Appends the entries of all blocks to two files; offsets of the rows, and their width."""
+    """Append the entries of all blocks to two files; offsets of the rows, and their width."""
     lengths: list[np.ndarray] = []
     width = -1
     for block in blocks:

@@ -134,7 +134,7 @@ class Tfidf(Estimator):
         self.n_jobs = n_jobs
 
     def fit(self, texts: Iterable[str], y: Any = None) -> Tfidf:
-        """Learns the vocabulary and idf. ``y`` is ignored; it is there for pipelines."""
+        """Learn the vocabulary and idf. ``y`` is ignored; it is there for pipelines."""
         self._fit(texts, rows=False)
         return self
 

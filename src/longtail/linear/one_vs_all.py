@@ -125,7 +125,7 @@ class OneVsAll(LinearRanker):
         keep_rows: int | None = None,
         n_label_rows: int = 0,
     ) -> Any:
-        """Learns from features ``X`` (n, d) and labels ``Y`` (n, L).
+        """Learn from features ``X`` (n, d) and labels ``Y`` (n, L).
 
         ``sample_weight`` (n,) multiplies the cost of every row. ``checkpoint``: a folder for
         finished parts; a training that was cut short, called again with the same folder, data and
@@ -193,7 +193,7 @@ class OneVsAll(LinearRanker):
         return self._search(X, k, [], labels)
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Scores of all labels, (n, L) float32: ``w_j.x + b_j``. For few labels or few rows."""
+        """Return scores of all labels, (n, L) float32: ``w_j.x + b_j``. For few labels or rows."""
         self._check_fitted()
         X = self._rows(X)
         leaves = all_scores(self._searcher(n_dense(X)), X, self.normalize, n_threads(self.n_jobs))

@@ -159,7 +159,7 @@ class XRLinear(LinearRanker):
         keep_rows: int | None = None,
         n_label_rows: int = 0,
     ) -> Any:
-        """Learns from features ``X`` (n, d) and labels ``Y`` (n, L).
+        """Learn from features ``X`` (n, d) and labels ``Y`` (n, L).
 
         ``sample_weight`` (n,) multiplies the cost of every row. ``extra_rows``: sparse (n, L); an
         entry that is not zero makes the row one that the parents of the label also train on, as

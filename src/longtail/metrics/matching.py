@@ -18,7 +18,7 @@ __all__ = ["as_ranking", "match", "matched"]
 
 
 def match(Y_true: Any, top: Any, k: int | None = None, *, n_jobs: int | None = None) -> Matches:
-    """Matches a ranking against the truth, so that many metrics can share the work.
+    """Match a ranking against the truth, so that many metrics can share the work.
 
     ``Y_true`` is anything that holds labels: a sparse or dense matrix (n, L) with values in [0, 1],
     or a list of lists of label ids. ``top`` is a ``TopK``; ranked label ids, best first (lists, or

@@ -112,7 +112,7 @@ def in_motion(path: str | os.PathLike[str]) -> bool:
 
 
 def sync(descriptor: int) -> None:
-    """Waits until the file or directory is on the disk."""
+    """Wait until the file or directory is on the disk."""
     if hasattr(fcntl, "F_FULLFSYNC"):  # macOS: fsync alone does not reach past the drive's cache
         with contextlib.suppress(OSError):
             fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
@@ -135,7 +135,7 @@ def _sync_path(directory: str) -> None:
 
 @contextlib.contextmanager
 def _parents(folder: str) -> Iterator[None]:
-    """Creates the missing folders above a model, and takes them away again if the block fails."""
+    """Create the missing folders above a model, and take them away again if the block fails."""
     missing = []
     while not os.path.lexists(folder):
         missing.append(folder)
@@ -238,7 +238,7 @@ def _renamed(staged: str, target: str) -> bool:
 
 @contextlib.contextmanager
 def _set_aside(target: str) -> Iterator[None]:
-    """Moves the old model to its ``.old`` name; removes it after the block, or moves it back if the
+    """Move the old model to its ``.old`` name; remove it after the block, or moves it back if the
     block failed.
     """
     kept = sibling(target, ".old")
@@ -268,7 +268,7 @@ def _set_aside(target: str) -> Iterator[None]:
 
 
 def _wait_for(manifest: int, target: str) -> None:
-    """Locks the manifest; whoever else holds it is about to finish a save of the same model."""
+    """Lock the manifest; whoever else holds it is about to finish a save of the same model."""
     deadline = time.monotonic() + _PATIENCE
     while lock(manifest) is False:
         if time.monotonic() > deadline:

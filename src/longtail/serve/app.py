@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import gc
 import importlib.resources
-from collections.abc import AsyncIterator
 from typing import Annotated, Any
 
 from fastapi import FastAPI, Query, Request
@@ -21,8 +18,8 @@ from longtail.serve.batching import Batcher
 from longtail.serve.contract import contract_page
 from longtail.serve.counters import Counters
 from longtail.serve.guard import Guard
-from longtail.serve.holder import Holder, settle
-from longtail.serve.logs import start_logs, stop_logs
+from longtail.serve.holder import Holder
+from longtail.serve.lifespan import lifespan
 from longtail.serve.predicting import Predicting
 from longtail.serve.problems import TYPE
 from longtail.serve.refusals import invalid, refusal
@@ -76,26 +73,11 @@ def create_app(settings: Settings) -> Any:
         return create_shard_app(settings, holder, counters)
     batcher = Batcher(settings.max_waiting, counters)
 
-    @contextlib.asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        settle()
-        logs = start_logs() if settings.logs else None
-        watching = None
-        if settings.reload_seconds:
-            watching = asyncio.create_task(holder.watch(settings.reload_seconds))
-        yield
-        if watching is not None:
-            watching.cancel()
-        batcher.close()
-        gc.unfreeze()
-        if logs is not None:
-            stop_logs(logs)
-
     app = FastAPI(
         title=settings.title or "Longtail",
         version=__version__,
         summary="Label names for texts.",
-        lifespan=lifespan,
+        lifespan=lifespan(settings, holder, batcher.close),
         docs_url=None,  # their pages load scripts from elsewhere; ours is in ``contract``
         redoc_url=None,
         redirect_slashes=False,  # a redirect would repeat whatever name the client called us by

@@ -7,8 +7,6 @@ neither texts nor names; those are with the server that clients ask.
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -21,8 +19,8 @@ from longtail.answers import TopK
 from longtail.linear.remote_shard import MODEL_HEADER, pack_top, unpack_rows
 from longtail.serve.counters import Counters
 from longtail.serve.guard import Guard
-from longtail.serve.holder import Holder, settle
-from longtail.serve.logs import start_logs, stop_logs
+from longtail.serve.holder import Holder
+from longtail.serve.lifespan import lifespan
 from longtail.serve.refusals import refusal
 from longtail.serve.settings import Settings
 from longtail.tagger.sharding import members_of, shard_mark
@@ -36,21 +34,12 @@ def create_shard_app(settings: Settings, holder: Holder, counters: Counters) -> 
     """The ASGI application of a server whose model is a shard."""
     ranking = _Ranking(settings, holder, counters)
 
-    @contextlib.asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        settle()
-        logs = start_logs() if settings.logs else None
-        watching = None
-        if settings.reload_seconds:
-            watching = asyncio.create_task(holder.watch(settings.reload_seconds))
-        yield
-        if watching is not None:
-            watching.cancel()
-        ranking.close()
-        if logs is not None:
-            stop_logs(logs)
-
-    app = FastAPI(title="Longtail shard", version=__version__, lifespan=lifespan, docs_url=None)
+    app = FastAPI(
+        title="Longtail shard",
+        version=__version__,
+        lifespan=lifespan(settings, holder, ranking.close),
+        docs_url=None,
+    )
 
     @app.head("/health", include_in_schema=False)
     @app.get("/health", summary="Whether the server answers, and for which shard")

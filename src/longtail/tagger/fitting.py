@@ -153,7 +153,7 @@ def fit_ranker(
     label_texts: list[str] | None = None,
     **options: Any,
 ) -> Any:
-    """Fits the model on these rows and on those of label texts.
+    """Fit the model on these rows and on those of label texts.
 
     Models that can keep what they have finished in the folder ``part`` of the checkpoint, and are
     told how many rows are no instances. ``label_texts``: for a model that reads them itself;

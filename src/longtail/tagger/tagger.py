@@ -152,7 +152,7 @@ class Tagger(Answering):
         validation: tuple[Any, Any] | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
     ) -> Tagger:
-        """Learns from texts and their labels.
+        """Learn from texts and their labels.
 
         ``texts``: a list of strings; with several fields a mapping from field to list, or one
         mapping a text; or features (n, d). ``labels``: one list, tuple, set or array of names a
@@ -284,7 +284,7 @@ class Tagger(Answering):
         n_resamples: int = 1000,
         tail: float = 0.0,
     ) -> Report:
-        """Answers the texts and measures the answers: ``longtail.evaluate``, head to tail.
+        """Answer the texts and measure the answers: ``longtail.evaluate``, head to tail.
 
         ``labels`` and ``label_names`` as in ``fit``. True labels that the model does not know are
         counted, and the report says so; ``unknown`` (n,) adds those that the data counted already.
@@ -379,7 +379,7 @@ class Tagger(Answering):
     def keep_report(
         self, report: Report, lean_curve: Sequence[Mapping[str, float]] | None = None
     ) -> None:
-        """Keeps a report with the tagger, so that it is saved, shown and served with it."""
+        """Keep a report with the tagger, so that it is saved, shown and served with it."""
         summary = report.to_dict()
         if lean_curve is not None:
             summary["lean_curve"] = [dict(point) for point in lean_curve]
@@ -438,7 +438,7 @@ class Tagger(Answering):
         *,
         label_texts: Mapping[str, str] | None = None,
     ) -> Tagger:
-        """Teaches new labels from some texts, without training the others again; or, a model that
+        """Teach new labels from some texts, without training the others again; or, a model that
         reads label texts, from what they are called: ``add_labels(label_texts={name: text})``.
 
         ``labels``: one list of names a text. Known names in them are not trained again, but tell

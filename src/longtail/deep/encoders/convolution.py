@@ -11,7 +11,7 @@ and each one spans all words of the text:
     vector    (b, cq)     flattened, and a hidden layer beside it
 
 The scales g start at zero and V has a norm of one. After every layer: GELU and a norm over the
-batch, without which units fall silent when embeddings begin from nothing.
+batch.
 """
 
 from __future__ import annotations
