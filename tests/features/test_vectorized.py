@@ -139,7 +139,7 @@ def test_a_model_under_a_memory_limit_is_the_model_of_the_texts(
     names = texts.label_names
     here = lt.Tagger(vectorizer=lt.Tfidf(), **params)
     here.fit(texts.train.texts, texts.train.Y, label_names=names)
-    params["model"] = lt.OneVsAll(memory_limit="2GB")
+    params["model"] = lt.OneVsAll(memory_limit="8GB")
     tagger = lt.Tagger(vectorizer=vectorizer, **params)
     tagger.fit(data.train.X, data.train.Y, label_names=names)
     asked = ["rare tail row", "head of a block"]

@@ -238,7 +238,7 @@ def test_a_training_that_was_cut_short_goes_on(make: Any, tmp_path: Path) -> Non
 
 def test_memory_is_planned_for_both_blocks() -> None:
     rows, Y = problem()
-    model = lt.XRLinear(tree=TREE, memory_limit="4GB").fit(rows, Y)
+    model = lt.XRLinear(tree=TREE, memory_limit="8GB").fit(rows, Y)
     np.testing.assert_array_equal(weights(model), weights(lt.XRLinear(tree=TREE).fit(rows, Y)))
     wide = BlockRows(rows.sparse, np.zeros((len(rows), 10**5), np.float32))
     with pytest.raises(ValueError, match="too small"):
