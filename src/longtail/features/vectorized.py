@@ -150,8 +150,8 @@ def vectorize_files(
 def load_vectorized(folder: str | os.PathLike[str]) -> Dataset:
     """Return the rows that ``vectorize_files`` wrote as a training split: ``X`` mapped, and ``Y``.
 
-    The vectoriser is ``longtail.load(folder + "/vectorizer")``; shards are joined as by
-    ``load_matrix``. Raises DataFormatError for another folder, or one that is not finished.
+    ``vectorizer`` of the data set is what made ``X``; shards are joined as by ``load_matrix``.
+    Raises DataFormatError for another folder, or one that is not finished.
     """
     place = Path(folder)
     if not is_vectorized(place):
@@ -162,7 +162,12 @@ def load_vectorized(folder: str | os.PathLike[str]) -> Dataset:
         raise DataFormatError("expected a number of shards", path=place / _DONE)
     X, Y = (load_matrix([place / kind / f"{i:05d}" for i in range(shards)]) for kind in ("X", "Y"))
     names = read_label_file(place / _NAMES).names
-    return Dataset(Split(X=X, Y=Y), label_names=names, name=place.absolute().name)
+    return Dataset(
+        Split(X=X, Y=Y),
+        label_names=names,
+        name=place.absolute().name,
+        vectorizer=Tfidf._from_state(persist.load(place / _VECTORIZER)),
+    )
 
 
 def first_texts(files: Sequence[str | os.PathLike[str]], n: int, **options: Any) -> list[str]:
