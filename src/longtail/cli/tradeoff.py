@@ -134,7 +134,7 @@ def curve_of(
     counts = tagger.label_counts_ / max(tagger.n_rows_, 1)
     others = {}
     for tail in _TAILS:
-        chosen = lean(eta, tagger._inverse(), tail, k)
+        chosen = lean(eta, tagger.inverse_propensity(), tail, k)
         others[f"--tail {tail:g}"] = by_probability(chosen.indices, chosen.scores, truth.Y.shape[1])
     inner = 1 / (1 + 10 ** np.linspace(4, -3, steps - 2))
     return tradeoff(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from longtail._validation import as_k, as_seed, let_pass
 from longtail.answers.label_filter import LabelFilter
 from longtail.answers.topk import TopK
 from longtail.calibrate.ranker import ProbabilityRanker
+from longtail.coded import growing
 from longtail.coded.estimators import (
     NETWORKS,
     bucket_estimator,
@@ -24,7 +25,6 @@ from longtail.coded.estimators import (
     rows_for,
     sizes,
 )
-from longtail.coded.growing import CHUNK, GrowingBuckets
 from longtail.coded.kept_repetitions import Repetition, fit_kept
 from longtail.coded.merging import merged
 from longtail.coded.repetitions import hashed, numbers, seeds
@@ -38,7 +38,7 @@ from longtail.text import TextNetwork
 __all__ = ["MACH"]
 
 
-class MACH(GrowingBuckets, ProbabilityRanker):
+class MACH(ProbabilityRanker):
     """Merged averaged classifiers via hashing (Medini et al. 2019): O(log L) outputs.
 
     R hashes put the L labels into B buckets each. R independent classifiers learn which buckets
@@ -255,7 +255,59 @@ class MACH(GrowingBuckets, ProbabilityRanker):
         """One model of the repetitions that several were fitted with, on the same data and with the
         same parameters; the same bits as fitting them all at once.
         """
-        return merged(cls, list(models))  # type: ignore[no-any-return]
+        return merged(cls, list(models))
+
+    def add_labels(
+        self,
+        X: Any,
+        Y: Any = None,
+        *,
+        Y_old: Any = None,
+        negatives: tuple[Any, Any] | None = None,
+        names: Sequence[str] | None = None,
+    ) -> MACH:
+        """Add labels to a fitted model, with no training; their ids follow those it has.
+
+        In each repetition a new label goes to the bucket that stands out most on its rows: the one
+        of the largest mean value there, less the mean over all rows given. Those are buckets of
+        labels that it resembles. ``fine_tune`` then teaches the difference.
+
+        Parameters
+        ----------
+        X : matrix of shape (n, d)
+            Rows; or, without ``Y``, a number of labels, which are hashed like the others:
+            until they are trained, answers that name them come from whatever shares their buckets.
+        Y : matrix of shape (n, m) or None
+            What the m new labels are for these rows: column j becomes label ``n_labels_ +
+            j``. A label without rows is hashed.
+        Y_old : matrix of shape (n, L) or None
+            The old labels of the same rows. Linear models learn from them; here they are
+            only checked, since nothing is trained.
+        negatives : tuple or None
+            ``(X, Y)``, further rows without the new labels. They, and rows of ``X`` without new
+            labels, are what a bucket must stand out from; without any, a bucket that is probable
+            everywhere draws every new label.
+        names : sequence of str or None
+            Of the new labels, for a model whose labels have names.
+
+        >>> import longtail as lt
+        >>> X, Y = [[1.0, 0.0], [0.0, 1.0], [0.9, 0.1]], [[0], [1], [0]]
+        >>> model = lt.MACH(n_buckets=4, n_repetitions=2, estimator="linear").fit(X, Y)
+        >>> model.add_labels(1).n_labels_
+        3
+        >>> model.add_labels(X, [[], [0], []], Y_old=Y).n_labels_
+        4
+        """
+        growing.add_labels(self, X, Y, Y_old=Y_old, negatives=negatives, names=names)
+        return self
+
+    def fine_tune(self, X: Any, Y: Any, *, epochs: int = 1) -> MACH:
+        """Train the present networks further on ``X`` and ``Y`` (n, L), with all present labels.
+
+        For networks only: linear classifiers have no cheaper way than ``fit``.
+        """
+        growing.fine_tune(self, X, Y, epochs=epochs)
+        return self
 
     @property
     def missing_repetitions_(self) -> list[int]:
@@ -289,7 +341,7 @@ class MACH(GrowingBuckets, ProbabilityRanker):
 
     def _decode(self, code: HashCode, X: Any, k: int) -> TopK:
         """In parts: as many rows at a time as have ``CHUNK`` bucket scores and answers."""
-        step = max(1, min(max(64, CHUNK // self.n_outputs_), CHUNK // k))
+        step = max(1, min(max(64, growing.CHUNK // self.n_outputs_), growing.CHUNK // k))
         parts = [
             code.decode(self.bucket_scores(let_pass(X[begin : begin + step])), k)
             for begin in range(0, max(1, X.shape[0]), step)

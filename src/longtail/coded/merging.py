@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from longtail.coded.mach import MACH
 
 __all__ = ["merged"]
 
 
-def merged(cls: Any, models: list[Any]) -> Any:
+def merged(cls: type[MACH], models: list[MACH]) -> MACH:
     """See ``MACH.merge``. Refuses models of other hashes, sizes, parameters or label names, and a
     repetition that two of them trained to different weights.
     """
@@ -43,7 +46,7 @@ def merged(cls: Any, models: list[Any]) -> Any:
     return out
 
 
-def _check_fits(model: Any, first: Any) -> None:
+def _check_fits(model: MACH, first: MACH) -> None:
     """Refuse to merge what was fitted with other hashes, sizes or estimators."""
     same = (
         model.n_features_in_ == first.n_features_in_
@@ -59,7 +62,7 @@ def _check_fits(model: Any, first: Any) -> None:
         raise ValueError(f"these models were fitted with other parameters: {', '.join(differ)}")
 
 
-def _how(model: Any) -> dict[str, Any]:
+def _how(model: MACH) -> dict[str, Any]:
     """Return what the classifiers of a model were trained with."""
     classifier = next(iter(model.repetitions_.values()))
     params = {f"estimator__{k}": repr(v) for k, v in classifier.get_params(deep=False).items()}

@@ -17,6 +17,7 @@ from longtail.propensity import JainPropensity
 from longtail.report import Report, evaluate
 from longtail.report.parts import PartResult, measure_parts
 from longtail.tagger.abilities import searching
+from longtail.tagger.answering import answers_from
 from longtail.tagger.held_out import CANDIDATES
 from longtail.tagger.seen import trained_note
 from longtail.tagger.truth import Truth, unknown_note
@@ -103,7 +104,7 @@ def lean_curve(
     out = []
     for tail in STEPS:
         if tail:
-            top = tagger._decide(candidates, k, tail)
+            top = answers_from(tagger, candidates, k, tail)
         else:
             top = tagger.rank(X, k) if plain is None else plain.head(k)
         if truth.vocabulary is not None:

@@ -6,23 +6,27 @@ import logging
 import numbers
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from longtail import persist
 from longtail._validation import as_k, check_same_rows
-from longtail.answers import TopK, Vocabulary
+from longtail.answers import AnswerOptions, TopK, Vocabulary
+from longtail.base import Estimator
 from longtail.data.row_filter import Overlap, RowFilter
 from longtail.metrics import precision_at_k
 from longtail.report import Report
 from longtail.report.page import with_origin
-from longtail.tagger.answering import Answering
+from longtail.tagger.answering import rank
 from longtail.tagger.expected import expected_minutes, in_words
 from longtail.tagger.explanation import Explanation, explain_steps
 from longtail.tagger.fields import (
+    Columns,
     as_columns,
     check_weights,
     is_matrix,
@@ -41,6 +45,7 @@ from longtail.tagger.planning import make_plan
 from longtail.tagger.provenance import made_now
 from longtail.tagger.saving import restore, to_state
 from longtail.tagger.seen import row_keys
+from longtail.tagger.tail import inverse_propensity
 from longtail.tagger.truth import Truth, as_pair, as_truth
 
 __all__ = ["Tagger"]
@@ -48,7 +53,7 @@ __all__ = ["Tagger"]
 log = logging.getLogger(__name__)
 
 
-class Tagger(Answering):
+class Tagger(Estimator):
     """Text in, label names out: a vectoriser, a model and the label names as one estimator.
 
     Left to itself it chooses vectoriser and model from the data (``longtail.tagger.choose``) and
@@ -103,6 +108,13 @@ class Tagger(Answering):
 
     type_tag = "tagger"
 
+    vectorizer_: Any
+    model_: Any
+    rule_: Any
+    vocabulary_: Vocabulary
+    label_counts_: np.ndarray
+    n_rows_: int
+    fields_: list[str] | None
     choice_: str
     label_texts_: list[str] | None
     # Of the training rows; None in models of older versions, and where their texts were not there.
@@ -271,6 +283,126 @@ class Tagger(Answering):
         fields = list(rows.plan.columns) if isinstance(rows.plan.columns, dict) else None
         columns = as_columns(texts, fields)
         return rows_of(columns, rows.plan.vectorizer, check_weights(self.field_weights)), truth.Y
+
+    @property
+    def label_names(self) -> tuple[str, ...]:
+        """Names in label-id order."""
+        self._check_fitted()
+        return self.vocabulary_.names
+
+    @property
+    def has_probabilities(self) -> bool:
+        """Whether the scores of this tagger are probabilities."""
+        self._check_fitted()
+        return hasattr(self.model_, "predict_proba_topk")
+
+    def transform(self, texts: Any) -> sp.csr_matrix:
+        """Return features (n, d) of texts, as the model sees them."""
+        self._check_fitted()
+        return rows_of(self._columns(texts), self.vectorizer_, check_weights(self.field_weights))
+
+    def _columns(self, texts: Any) -> Columns:
+        columns = as_columns(texts, self.fields_)
+        if self.fields_ is None and isinstance(columns, dict):
+            raise ValueError("this tagger was fitted on texts without fields: give strings")
+        return columns
+
+    def predict_topk(
+        self,
+        texts: Any,
+        k: int = 5,
+        *,
+        threshold: float | None = None,
+        include: Iterable[str] | None = None,
+        exclude: Iterable[str] | None = None,
+        tail: float = 0.0,
+    ) -> TopK:
+        """Return the label ids and scores, best first: ``predict`` without the names, for
+        programs.
+        """
+        options = AnswerOptions(k, threshold, include, exclude, tail)
+        return self.rank(self.transform(texts), options)
+
+    def rank(self, X: sp.csr_matrix, options: AnswerOptions | int = 5, **old: Any) -> TopK:
+        """Return ``predict_topk`` of rows that ``transform`` made.
+
+        Parameters
+        ----------
+        X : csr_matrix of shape (n, d)
+            What ``transform`` has returned.
+        options : AnswerOptions or int
+            A number k stands for ``AnswerOptions(k=k)``.
+        **old : object
+            The options by name, as 0.1 had them; with a warning, until 0.2.
+        """
+        self._check_fitted()
+        if not isinstance(options, AnswerOptions):
+            options = AnswerOptions(k=options)
+        if old:
+            warnings.warn(
+                f"Tagger.rank takes AnswerOptions({', '.join(f'{name}=…' for name in old)}) of "
+                "longtail.answers now; options by name goes in 0.2",
+                DeprecationWarning,
+                stacklevel=2,
+            )
+            options = replace(options, **old)
+        return rank(self, X, options)
+
+    def predict(
+        self,
+        texts: Any,
+        k: int = 5,
+        *,
+        threshold: float | None = None,
+        include: Iterable[str] | None = None,
+        exclude: Iterable[str] | None = None,
+        tail: float = 0.0,
+        as_frame: bool = False,
+    ) -> Any:
+        """``[(name, score), …]`` of each text, best first.
+
+        ``threshold``: answers with a lower score are left out. ``include``, ``exclude``: names of
+        the only labels to answer with, or of those never to. ``tail``: from 0 (best score first) to
+        1 (rare labels come forward, see ``longtail.tagger.tail``); scores stay as they are. With a
+        ``rule``, its labels are answered, at most k of them, in its order. ``as_frame``: a pandas
+        DataFrame instead, with one line per answer and the columns ``row``, ``rank``, ``label`` and
+        ``score``; ``row`` is the index of a Series that is asked about, so that the answers join
+        back (``TopK.to_frame``).
+
+        >>> import longtail as lt, pandas
+        >>> tagger = lt.Tagger().fit(["paper jam", "log in"] * 5, [["printer"], ["login"]] * 5)
+        >>> tickets = pandas.DataFrame({"text": ["a paper jam", "log"]}, index=["T7", "T9"])
+        >>> best = tagger.predict(tickets["text"], k=1, as_frame=True).set_index("row")
+        >>> print(tickets.join(best[["label"]]))
+                   text    label
+        T7  a paper jam  printer
+        T9          log    login
+        """
+        top = self.predict_topk(
+            texts, k, threshold=threshold, include=include, exclude=exclude, tail=tail
+        )
+        if not as_frame:
+            return self.named(top)
+        index = getattr(texts, "index", None)  # of a Series or a DataFrame; a list has a method
+        return top.to_frame(self.label_names, rows=None if callable(index) else index)
+
+    def named(self, top: TopK) -> list[list[tuple[str, float]]]:
+        """Return answers with label names, in the order given."""
+        names = self.label_names
+        return [
+            [(names[i], s) for i, s in zip(ids, scores, strict=True) if i >= 0]
+            for ids, scores in zip(top.indices.tolist(), top.scores.tolist(), strict=True)
+        ]
+
+    def inverse_propensity(self) -> np.ndarray:
+        """Return how much rarer labels weigh, (L,), by their training rows; see
+        ``longtail.tagger.tail``.
+        """
+        inverse: np.ndarray | None = self.__dict__.get("_inverse_propensity")
+        if inverse is None:
+            inverse = inverse_propensity(self.label_counts_, self.n_rows_)
+            self.__dict__["_inverse_propensity"] = inverse
+        return inverse
 
     def evaluate(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,10 +11,15 @@ import scipy.sparse as sp
 from longtail._native import n_threads
 from longtail.linear.search.layer import Layer
 
+if TYPE_CHECKING:
+    from longtail.linear.ranker import LinearRanker
+
 __all__ = ["arranged", "indicator", "install", "node_of_label"]
 
 
-def arranged(model: Any, layers: list[Layer], pick: np.ndarray, child_ptr: np.ndarray) -> Layer:
+def arranged(
+    model: LinearRanker, layers: list[Layer], pick: np.ndarray, child_ptr: np.ndarray
+) -> Layer:
     """Return the children ``pick`` of several layers, numbered one after the other, as a layer."""
     d = model.n_features_in_
     weights = sp.vstack([layer.weights(d) for layer in layers], format="csr")[pick]
@@ -23,15 +28,16 @@ def arranged(model: Any, layers: list[Layer], pick: np.ndarray, child_ptr: np.nd
     return built.with_precision(layers[0].precision)
 
 
-def install(model: Any, layers: list[Layer], label_of_leaf: np.ndarray) -> None:
+def install(model: LinearRanker, layers: list[Layer], label_of_leaf: np.ndarray) -> None:
     """Put new layers into the model and, where it has one, its tree."""
     model._set_layers(layers, label_of_leaf)
-    tree = getattr(model, "tree_", None)
-    if tree is not None:  # a copy: the model may itself be one of a model that stays
-        model.tree_ = copy.copy(tree)._store([layer.child_ptr for layer in layers], label_of_leaf)
+    if model.tree_ is not None:  # a copy: the model may itself be one of a model that stays
+        model.tree_ = copy.copy(model.tree_)._store(
+            [layer.child_ptr for layer in layers], label_of_leaf
+        )
 
 
-def node_of_label(model: Any) -> np.ndarray:
+def node_of_label(model: LinearRanker) -> np.ndarray:
     """int64 (n_labels,): the last inner node above each label."""
     child_ptr = model.layers_[-1].child_ptr
     node = np.empty(model.n_labels_, np.int64)
