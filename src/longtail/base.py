@@ -17,6 +17,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from longtail import persist
+from longtail._abilities import has_parameters
 from longtail._validation import as_features, as_labels, as_width, let_pass
 from longtail.answers.label_filter import LabelFilter
 from longtail.answers.topk import TopK
@@ -113,7 +114,7 @@ class Estimator:
         for name in self._defaults:
             value = getattr(self, name)
             out[name] = value
-            if deep and hasattr(value, "get_params") and not isinstance(value, type):
+            if deep and has_parameters(value):
                 out.update({f"{name}__{key}": inner for key, inner in value.get_params().items()})
         return out
 

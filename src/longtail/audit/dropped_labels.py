@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail import metrics
+from longtail._abilities import has_parameters
 from longtail._validation import as_features, as_k, as_labels, as_seed, check_same_rows
 from longtail.base import unfitted
 from longtail.metrics.propensity_scored import inverse_propensities
@@ -163,8 +164,8 @@ def injection(
 def _trained(
     model: Any, way: Any, X: Any, Y: Any, X_test: Any, Y_test: Any, ks: tuple[int, ...]
 ) -> dict[str, float]:
-    base, changes = (way, {}) if hasattr(way, "get_params") else (model, dict(way))
-    copy = unfitted(base, **changes)
+    base, changes = (way, {}) if has_parameters(way) else (model, dict(way))
+    copy: Any = unfitted(base, **changes)
     top = copy.fit(X, Y).predict_topk(X_test, min(max(ks), Y.shape[1]))
     matches, k = metrics.match(Y_test, top, max(ks)), max(ks)
     out = {f"P@{each}": metrics.precision_at_k(None, matches, k=each) for each in ks}

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from longtail._abilities import has_parameters
 from longtail._validation import as_k
 from longtail.answers.topk import TopK
 from longtail.distributed.tasks import workers
@@ -73,7 +74,7 @@ def _unfitted(model: Any) -> Any:
     """
     params = model.get_params(deep=False)
     for name, value in params.items():
-        if hasattr(value, "get_params") and "checkpoint" in value.get_params(deep=False):
+        if has_parameters(value) and "checkpoint" in value.get_params(deep=False):
             params[name] = _unfitted(value)
     if "checkpoint" in params:
         params["checkpoint"] = None

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from longtail import persist
+from longtail._abilities import has_parameters
 from longtail._native import core
 from longtail._validation import as_k, as_labels, as_seed, let_pass
 from longtail.answers.label_filter import LabelFilter
@@ -265,7 +266,7 @@ class DECLARE(ProbabilityRanker):
     def _get_state(self) -> persist.State:
         state = super()._get_state()
         estimator = state.params.pop("estimator")
-        if hasattr(estimator, "get_params"):
+        if has_parameters(estimator):
             state.parts["prototype"] = prototype_state(estimator)
         elif estimator is None or isinstance(estimator, str):
             state.meta["estimator"] = estimator

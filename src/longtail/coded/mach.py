@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail import __version__, persist
+from longtail._abilities import has_parameters
 from longtail._native import n_threads, native_info
 from longtail._validation import as_k, as_seed, let_pass
 from longtail.answers.label_filter import LabelFilter
@@ -407,7 +408,7 @@ class MACH(ProbabilityRanker):
         state = super()._get_state()
         estimator = state.params.pop("estimator")
         state.meta["estimator"] = _named(estimator)
-        if hasattr(estimator, "get_params"):
+        if has_parameters(estimator):
             state.parts["estimator"] = prototype_state(estimator)
         state.parts["code"] = self.code_._get_state()
         state.arrays["feature_seeds"] = self.feature_seeds_
@@ -447,7 +448,7 @@ def _link(classifier: Any) -> str:
 
 
 def _named(estimator: Any) -> str | None:
-    if hasattr(estimator, "get_params"):
+    if has_parameters(estimator):
         return None
     if estimator is None or isinstance(estimator, str):
         return estimator

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from longtail import persist
+from longtail._abilities import vectorizes
 from longtail._native import n_threads
 from longtail._validation import as_k, as_seed, let_pass
 from longtail.answers.label_filter import LabelFilter
@@ -216,7 +217,7 @@ class Ensemble(ProbabilityRanker):
     def reads_texts(self) -> bool:  # type: ignore[override]
         """Whether rows are texts: some members read them, or features are made of them."""
         return any(
-            part.ranker.reads_texts or hasattr(part.representation, "transform")
+            part.ranker.reads_texts or vectorizes(part.representation)
             for part in self._parts_if_valid()
         )
 

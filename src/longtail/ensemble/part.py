@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from longtail._abilities import embeds, vectorizes
 from longtail.base import Ranker
 
 __all__ = ["Part", "as_parts"]
@@ -83,10 +84,10 @@ def _check(part: Part, number: int, before: list[Part]) -> None:
             raise ValueError(
                 f"part {number} reads the vectors of part {read}: name an earlier one, from 0 on"
             )
-        if not hasattr(before[read].ranker, "embed"):
+        if not embeds(before[read].ranker):
             name = type(before[read].ranker).__name__
             raise TypeError(f"part {number} reads the vectors of part {read}, but {name} has none")
-    elif not (hasattr(read, "fit_transform") and hasattr(read, "transform")):
+    elif not vectorizes(read):
         raise TypeError(
             f"a representation must be None, a vectoriser or the number of a part, got {read!r}"
         )

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from longtail._abilities import gives_probabilities
 from longtail.answers.topk import TopK
 
 __all__ = ["allowed", "can_filter", "cannot", "searching", "without"]
@@ -15,8 +16,8 @@ __all__ = ["allowed", "can_filter", "cannot", "searching", "without"]
 
 def searching(model: Any) -> Callable[..., TopK]:
     """``predict_proba_topk`` where the model has probabilities, otherwise ``predict_topk``."""
-    search: Callable[..., TopK] = getattr(model, "predict_proba_topk", None) or model.predict_topk
-    return search
+    search: Callable[..., TopK] = model.predict_topk
+    return model.predict_proba_topk if gives_probabilities(model) else search
 
 
 def cannot(model: Any, what: str) -> TypeError:

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from longtail._abilities import explains
 from longtail.answers.topk import TopK
 from longtail.data.text_rows import TextRows
 from longtail.ensemble import Ensemble
@@ -231,7 +232,7 @@ def _shares(model: Any, x: sp.csr_matrix, label: int) -> Shares | None:
     """Return what the model itself says; the mean over members, for an ensemble that takes
     means.
     """
-    if hasattr(model, "explain"):
+    if explains(model):
         why = model.explain(x, label)
         return float(why.score), why.features, np.asarray(why.shares, np.float64)
     members = getattr(model, "members_", None)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from longtail._abilities import has_parameters
 from longtail._validation import as_labels
 from longtail.answers import Vocabulary
 from longtail.augment import append_rows
@@ -175,7 +176,7 @@ def copied(estimator: Any) -> Any:
     """The same estimator, not fitted; a copy of an object that has no parameters."""
     if isinstance(estimator, type):
         raise TypeError(f"expected an estimator, got the class: write {estimator.__name__}()")
-    if hasattr(estimator, "get_params"):
+    if has_parameters(estimator):
         return unfitted(estimator)
     try:
         return copy.deepcopy(estimator)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from longtail._abilities import grows_labels
 from longtail._validation import check_same_rows
 from longtail.answers import Vocabulary
 from longtail.data.label_lists import label_lists
@@ -66,7 +67,7 @@ def teach(
 
 
 def _check_grows(tagger: Tagger) -> None:
-    if not hasattr(tagger.model_, "add_labels"):
+    if not grows_labels(tagger.model_):
         raise cannot(tagger.model_, "new labels")
     if isinstance(tagger.rule_, LearningRule):
         raise ValueError(

@@ -15,6 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail import persist
+from longtail._abilities import gives_probabilities
 from longtail._validation import as_k, check_same_rows
 from longtail.answers import AnswerOptions, TopK, Vocabulary
 from longtail.base import Estimator
@@ -294,7 +295,7 @@ class Tagger(Estimator):
     def has_probabilities(self) -> bool:
         """Whether the scores of this tagger are probabilities."""
         self._check_fitted()
-        return hasattr(self.model_, "predict_proba_topk")
+        return gives_probabilities(self.model_)
 
     def transform(self, texts: Any) -> sp.csr_matrix:
         """Return features (n, d) of texts, as the model sees them."""

@@ -5,7 +5,7 @@ heads and, for the latter, a table of label vectors.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -29,6 +29,9 @@ from longtail.text.all_texts import AllTexts
 from longtail.text.dual_cost import dual_cost
 from longtail.text.training import first_encoder, torch_threads
 
+if TYPE_CHECKING:
+    from longtail.text.dual_encoder import DualEncoder
+
 __all__ = ["DualTrained", "plan_dual_encoder", "train_dual_encoder"]
 
 _MANY_LABELS = 100_000  # from so many on the cost is told before the first epoch
@@ -44,7 +47,7 @@ class DualTrained:
 
 
 def train_dual_encoder(
-    model: Any, tokens: Tokens, label_tokens: Tokens, Y: Any, plan: Plan, **of: Any
+    model: DualEncoder, tokens: Tokens, label_tokens: Tokens, Y: Any, plan: Plan, **of: Any
 ) -> DualTrained:
     """Train on texts, label texts and labels; ``of``: as of ``_prepared``."""
     trainer, texts = _prepared(model, tokens, label_tokens, Y, plan, **of)
@@ -58,7 +61,7 @@ def train_dual_encoder(
 
 
 def plan_dual_encoder(
-    model: Any, tokens: Tokens, label_tokens: Tokens, Y: Any, plan: Plan, **of: Any
+    model: DualEncoder, tokens: Tokens, label_tokens: Tokens, Y: Any, plan: Plan, **of: Any
 ) -> Cost:
     """Return what training on these texts and labels would take."""
     trainer, texts = _prepared(model, tokens, label_tokens, Y, plan, **of)
@@ -67,7 +70,7 @@ def plan_dual_encoder(
 
 
 def _prepared(
-    model: Any,
+    model: DualEncoder,
     tokens: Tokens,
     label_tokens: Tokens,
     Y: Any,
@@ -133,7 +136,7 @@ def _prepared(
 
 
 def _heads(
-    model: Any, width: int, n_labels: int, plan: Plan, device: torch.device, start: Any
+    model: DualEncoder, width: int, n_labels: int, plan: Plan, device: torch.device, start: Any
 ) -> Heads:
     size = width if model.width is None else int(model.width)
     settings = model._head_plan()
@@ -150,21 +153,21 @@ def _heads(
     return heads
 
 
-def _objective(model: Any) -> Objective:
+def _objective(model: DualEncoder) -> Objective:
     loss, temperature = model._setting("loss"), float(model._setting("temperature"))
     if loss == "triplet":
         return Triplet(margin=float(model.margin))
     return {"decoupled": Decoupled, "supcon": SupCon}[loss](temperature=temperature)
 
 
-def classifier_plan(model: Any, **settings: Any) -> HeadPlan:
+def classifier_plan(model: DualEncoder, **settings: Any) -> HeadPlan:
     """Return the plan of heads with a classifier."""
     loss, temperature = model._setting("loss"), float(model._setting("classifier_temperature"))
     kind = SupCon if loss == "supcon" else Decoupled
     return HeadPlan(classifier=kind(temperature=temperature), binary=named("sigmoid"), **settings)
 
 
-def mining_of(model: Any) -> Mining:
+def mining_of(model: DualEncoder) -> Mining:
     """Return how a model wants its negatives."""
     names = ("positives", "negatives", "period", "mine_from", "clusters")
     settings = {name: model._setting(name) for name in names}

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -35,6 +35,10 @@ from longtail.propensity import JainPropensity
 from longtail.text.label_clusters import with_clusters
 from longtail.text.pretrained import fetched
 
+if TYPE_CHECKING:
+    from longtail.text.ranker import TextRanker
+    from longtail.text.text_network import TextNetwork
+
 __all__ = ["Trained", "first_encoder", "plan_text_network", "torch_threads", "train_text_network"]
 
 
@@ -48,7 +52,7 @@ class Trained:
 
 
 def train_text_network(
-    model: Any,
+    model: TextNetwork,
     tokens: Tokens,
     targets: Any,
     plan: Plan,
@@ -157,7 +161,7 @@ def _told(plan: Plan, outputs: OutputPlan, tokens: Tokens, targets: Any) -> Any:
 
 
 def plan_text_network(
-    model: Any,
+    model: TextNetwork,
     tokens: Tokens,
     Y: Any,
     plan: Plan,
@@ -206,7 +210,7 @@ def torch_threads(plan: Plan) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def first_encoder(model: Any, n_tokens: int) -> nn.Module:
+def first_encoder(model: TextRanker, n_tokens: int) -> nn.Module:
     """Return the encoder to begin with."""
     if model.encoder == "average":
         return Average(n_tokens)
