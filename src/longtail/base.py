@@ -24,7 +24,7 @@ from longtail.answers.topk import TopK
 from longtail.answers.vocabulary import Vocabulary
 from longtail.exceptions import ModelFormatError
 
-__all__ = ["Estimator", "NotFittedError", "Ranker", "unfitted"]
+__all__ = ["Estimator", "NotFittedError", "Ranker", "take_names", "unfitted"]
 
 Self = TypeVar("Self", bound="Estimator")
 SomeEstimator = TypeVar("SomeEstimator")
@@ -380,13 +380,13 @@ class Ranker(Estimator):
         state = super()._get_state()
         state.meta.update(n_features=self.n_features_in_, n_labels=self.n_labels_)
         if self.label_names_ is not None:
-            state.arrays.update(_pack_names(self.label_names_))
+            state.put_strings("label_name", self.label_names_)
         return state
 
     def _set_state(self, state: persist.State) -> None:
         self.n_features_in_ = state.count("n_features")
         self.n_labels_ = state.count("n_labels")
-        self.label_names_ = _unpack_names(state, self.n_labels_)
+        self.label_names_ = take_names(state, self.n_labels_)
 
 
 def _unknown(cls: type[Estimator], name: str) -> str:
@@ -397,23 +397,11 @@ def _unknown(cls: type[Estimator], name: str) -> str:
     return f"{cls.__name__} has no parameter {name!r}: {has}{hint}"
 
 
-def _pack_names(names: Vocabulary) -> dict[str, np.ndarray]:
-    """Return names as UTF-8, one behind the other, and where each ends."""
-    coded = [name.encode("utf-8", "surrogatepass") for name in names]
-    ends = np.cumsum([len(name) for name in coded], dtype=np.int64)
-    return {"label_names": np.frombuffer(b"".join(coded), np.uint8), "label_name_ends": ends}
-
-
-def _unpack_names(state: persist.State, n_labels: int) -> Vocabulary | None:
+def take_names(state: persist.State, n_labels: int) -> Vocabulary | None:
+    """Return the label names of a state, or None where it has none."""
     if "label_names" not in state.arrays:
         return None
-    text = state.array("label_names", np.uint8, (None,)).tobytes()
-    ends = state.array("label_name_ends", np.int64, (n_labels,))
-    starts = np.concatenate([[0], ends[:-1]]) if n_labels else ends
-    if (ends < starts).any() or (n_labels and ends[-1] != len(text)):
-        raise ModelFormatError("array 'label_name_ends' does not divide the label names")
-    pairs = zip(starts.tolist(), ends.tolist(), strict=True)
     try:
-        return Vocabulary(text[a:b].decode("utf-8", "surrogatepass") for a, b in pairs)
+        return Vocabulary(state.strings("label_name", n_labels))
     except ValueError as error:
         raise ModelFormatError(f"label names cannot be read: {error}") from None

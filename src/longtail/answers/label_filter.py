@@ -167,11 +167,7 @@ class LabelFilter:
             top = search(slice(start, stop), ids, min(k + barred, len(ids)))
             named = np.where(top.indices >= 0, ids[top.indices], -1).astype(np.int32)
             parts.append(self.keep(TopK._trusted(named, top.scores, None), k, first=start))
-        return TopK._trusted(
-            np.concatenate([part.indices for part in parts]),
-            np.concatenate([part.scores for part in parts]),
-            self.n_labels,
-        )
+        return TopK.stacked(parts, self.n_labels)
 
     def keep(self, top: TopK, k: int, *, first: int = 0) -> TopK:
         """Return the first k allowed answers of every row, padded. ``top`` has the rows from

@@ -138,6 +138,16 @@ class TopK:
         indices = np.full((n_rows, k), -1, np.int32)
         return cls._trusted(indices, np.full((n_rows, k), -np.inf, np.float32), n_labels)
 
+    @classmethod
+    def stacked(cls, parts: Sequence[TopK], n_labels: int | None = None) -> TopK:
+        """Return the answers to the rows of several parts, one below the other.
+
+        >>> TopK.stacked([TopK([[0]], [[1.0]]), TopK([[2]], [[0.5]])]).indices.tolist()
+        [[0], [2]]
+        """
+        indices = np.concatenate([part.indices for part in parts])
+        return cls._trusted(indices, np.concatenate([part.scores for part in parts]), n_labels)
+
     @property
     def k(self) -> int:
         """Number of slots per row."""

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from longtail._abilities import has_parameters
 from longtail._validation import as_k
 from longtail.answers.topk import TopK
+from longtail.base import unfitted
 from longtail.distributed.tasks import workers
 
 __all__ = ["cross_fit"]
@@ -72,13 +73,13 @@ def _unfitted(model: Any) -> Any:
     """A copy with the same parameters, but for the folder of a checkpoint (its own, or that of an
     estimator inside): what lies there belongs to the training of the model itself.
     """
-    params = model.get_params(deep=False)
-    for name, value in params.items():
-        if has_parameters(value) and "checkpoint" in value.get_params(deep=False):
-            params[name] = _unfitted(value)
-    if "checkpoint" in params:
-        params["checkpoint"] = None
-    return type(model)(**params)
+    changes: dict[str, Any] = {}
+    for name, value in model.get_params(deep=False).items():
+        if name == "checkpoint":
+            changes[name] = None
+        elif has_parameters(value) and "checkpoint" in value.get_params(deep=False):
+            changes[name] = _unfitted(value)
+    return unfitted(model, **changes)
 
 
 def _take(value: Any, rows: np.ndarray) -> Any:

@@ -28,11 +28,10 @@ CHUNK = 1 << 25  # bucket scores held at a time
 def add_labels(
     model: MACH,
     X: Any,
-    Y: Any = None,
-    *,
-    Y_old: Any = None,
-    negatives: tuple[Any, Any] | None = None,
-    names: Sequence[str] | None = None,
+    Y: Any,
+    Y_old: Any,
+    negatives: tuple[Any, Any] | None,
+    names: Sequence[str] | None,
 ) -> None:
     """Add labels to a fitted model, as ``MACH.add_labels`` says."""
     model._check_fitted()

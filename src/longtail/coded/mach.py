@@ -299,7 +299,7 @@ class MACH(ProbabilityRanker):
         >>> model.add_labels(X, [[], [0], []], Y_old=Y).n_labels_
         4
         """
-        growing.add_labels(self, X, Y, Y_old=Y_old, negatives=negatives, names=names)
+        growing.add_labels(self, X, Y, Y_old, negatives, names)
         return self
 
     def fine_tune(self, X: Any, Y: Any, *, epochs: int = 1) -> MACH:
@@ -347,11 +347,7 @@ class MACH(ProbabilityRanker):
             code.decode(self.bucket_scores(let_pass(X[begin : begin + step])), k)
             for begin in range(0, max(1, X.shape[0]), step)
         ]
-        return TopK._trusted(
-            np.concatenate([part.indices for part in parts]),
-            np.concatenate([part.scores for part in parts]),
-            self.n_labels_,
-        )
+        return TopK.stacked(parts, self.n_labels_)
 
     def _decoding_code(self) -> HashCode:
         """The code of the trained repetitions, with the present options."""

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from longtail.base import unfitted
+
 if TYPE_CHECKING:
     from longtail.coded.mach import MACH
 
@@ -23,7 +25,7 @@ def merged(cls: type[MACH], models: list[MACH]) -> MACH:
             raise TypeError(f"only {cls.__name__} models can be merged, got {type(model).__name__}")
         model._check_fitted()
     first = models[0]
-    out = cls(**first.get_params(deep=False))
+    out = unfitted(first)
     repetitions: dict[int, Any] = {}
     names = None
     for model in models:

@@ -18,10 +18,11 @@ from typing import Any
 
 import torch
 
+from longtail.deep.triton_modules import kernels
+
 __all__ = ["fused_adam", "logit_gradient", "sum_rows"]
 
 _LARGEST_BLOCK = 1024
-_compiled: Any = None
 
 
 def fused_adam(
@@ -128,13 +129,4 @@ def _block(width: int) -> int:
 
 
 def _kernels() -> Any:
-    """Return the module of kernels, imported on first use; None without Triton."""
-    global _compiled
-    if _compiled is None:
-        try:
-            from longtail.deep import fused_kernels
-        except ImportError:
-            _compiled = False
-        else:
-            _compiled = fused_kernels
-    return _compiled or None
+    return kernels("fused_kernels")

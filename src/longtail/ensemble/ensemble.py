@@ -74,6 +74,7 @@ class Ensemble(ProbabilityRanker):
     """
 
     type_tag = "ensemble"
+    _not_copied = ("_learned", "_seconds")
 
     members_: list[Ranker]
     vectorizers_: Vectorizers
@@ -435,10 +436,6 @@ class Ensemble(ProbabilityRanker):
     def part_seconds(self) -> dict[str, float]:
         """Seconds that the last training of every part took; empty for a loaded model."""
         return dict(zip(self.part_names, self.__dict__.get("_seconds") or (), strict=False))
-
-    def __getstate__(self) -> dict[str, Any]:
-        made = ("_learned", "_seconds")
-        return {name: value for name, value in vars(self).items() if name not in made}
 
     def _answers(self, X: Any, k: int) -> list[TopK]:
         """Return the k best labels of rows by every part."""

@@ -163,7 +163,7 @@ def _filled(
 ) -> sp.csr_matrix:
     """A matrix of the rows of ``blocks``, which have ``lengths`` entries each."""
     indptr = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
-    size, wide = int(indptr[-1]), int(indptr[-1]) > np.iinfo(np.int32).max
+    size = int(indptr[-1])
     make = scratch_array if mmap else np.empty
     indices, values = make(size, np.int32), make(size, np.float32)
     begin = 0
@@ -173,11 +173,7 @@ def _filled(
             indices[begin : begin + last - first] = block.indices[first:last]
             values[begin : begin + last - first] = block.data[first:last]
             begin += last - first
-    out = sp.csr_matrix((len(lengths), n_cols), dtype=np.float32)
-    out.indptr = indptr if wide else indptr.astype(np.int32)
-    out.indices, out.data = indices, values
-    out.has_canonical_format = True
-    return out
+    return csr(indptr, indices, values, n_cols)
 
 
 def _as_csr(X: Any) -> sp.csr_matrix:

@@ -22,7 +22,7 @@ import shutil
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, islice, pairwise
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -236,10 +236,8 @@ def _count(job: _Job, shard: int, *, watch: Callable[[], None]) -> None:
             flat.extend(ids.setdefault(name, len(ids)) for name in row.labels)
             ends.append(len(flat))
     state = persist.State("file-labels", meta={"n_blocks": n_blocks})
-    encoded = [name.encode("utf-8") for name in ids]
-    state.arrays = {
-        "names": np.frombuffer(b"".join(encoded), np.uint8),
-        "name_ends": np.cumsum([0, *map(len, encoded)], dtype=np.int64),
+    state.put_strings("label_name", ids)
+    state.arrays |= {
         "labels": np.asarray(flat, np.int32),
         "row_ends": np.asarray(ends, np.int64),
     }
@@ -283,9 +281,7 @@ def _block_path(job: _Job, shard: int, block: int) -> Path:
 
 
 def _names(path: Path) -> list[str]:
-    arrays = persist.load(path).arrays
-    raw, ends = arrays["names"].tobytes(), arrays["name_ends"].tolist()
-    return [raw[a:b].decode("utf-8") for a, b in pairwise(ends)]
+    return persist.load(path).strings("label_name")
 
 
 def _put(path: Path, value: dict[str, Any]) -> None:

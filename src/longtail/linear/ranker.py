@@ -301,9 +301,7 @@ class LinearRanker(ProbabilityRanker):
         >>> model.add_labels(X, [[], [], [0]], Y_old=Y).predict_topk([[0.0, 0.0, 2.0]], k=1).indices
         array([[2]], dtype=int32)
         """
-        growing.add_labels(
-            self, X, Y, Y_old=Y_old, negatives=negatives, names=names, split_above=split_above
-        )
+        growing.add_labels(self, X, Y, Y_old, negatives, names, split_above)
         return self
 
     def remove_labels(self: Self, labels: Sequence[int] | np.ndarray) -> Self:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,13 +21,13 @@ class State:
 
     ``type``: tag from the table in ``longtail._models``; ``params``: keyword arguments of
     ``__init__`` (JSON values); ``arrays``: learned arrays by name; ``meta``: small JSON facts
-    (label names, shapes, preprocessing, measurements); ``parts``: states of nested estimators by
+    (shapes, preprocessing, measurements); ``parts``: states of nested estimators by
     name.
 
     NumPy scalars in ``params`` and ``meta`` become Python numbers and tuples become lists;
-    infinities and NaN are kept. The readers below (``array``, ``csr``, ``count``) check what a file
-    claims, so that a kernel never sees an index outside its bounds; use them in ``_set_state``
-    rather than the dictionaries.
+    infinities and NaN are kept. The readers below (``array``, ``csr``, ``strings``, ``count``)
+    check what a file claims, so that a kernel never sees an index outside its bounds; use them in
+    ``_set_state`` rather than the dictionaries.
     """
 
     type: str
@@ -79,6 +80,36 @@ class State:
                 f"found {indices.min()} to {indices.max()}"
             )
         return indptr, indices, values, n_cols
+
+    def put_strings(self, name: str, strings: Iterable[str]) -> None:
+        """Store strings as UTF-8, one behind the other, and where each ends; ``strings`` reads
+        them.
+
+        ``name`` is that of one of them: "label_name" makes the arrays "label_names" and
+        "label_name_ends".
+        """
+        coded = [string.encode("utf-8", "surrogatepass") for string in strings]
+        self.arrays[f"{name}s"] = np.frombuffer(b"".join(coded), np.uint8)
+        self.arrays[f"{name}_ends"] = np.cumsum([len(one) for one in coded], dtype=np.int64)
+
+    def strings(self, name: str, count: int | None = None) -> list[str]:
+        """Return the strings stored by ``put_strings``, refused unless there are ``count``.
+
+        >>> state = State("demo")
+        >>> state.put_strings("label_name", ["cat", "dog"])
+        >>> state.strings("label_name", 2)
+        ['cat', 'dog']
+        """
+        text = self.array(f"{name}s", np.uint8, (None,)).tobytes()
+        ends = self.array(f"{name}_ends", np.int64, (count,))
+        starts = np.concatenate([[0], ends[:-1]]) if len(ends) else ends
+        if (ends < starts).any() or len(text) != (ends[-1] if len(ends) else 0):
+            raise ModelFormatError(f"array '{name}_ends' does not divide '{name}s'")
+        pairs = zip(starts.tolist(), ends.tolist(), strict=True)
+        try:
+            return [text[a:b].decode("utf-8", "surrogatepass") for a, b in pairs]
+        except UnicodeDecodeError as error:
+            raise ModelFormatError(f"array '{name}s' is not UTF-8: {error}") from None
 
     def count(self, name: str, most: int = 2**31 - 1) -> int:
         """Return the whole number ``meta[name]``, between 0 and ``most``."""

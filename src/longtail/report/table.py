@@ -13,6 +13,8 @@ if TYPE_CHECKING:  # which imports this module for its numbers
     from longtail.report.summary import Report
 
 __all__ = [
+    "bin_rows",
+    "bins_from",
     "align",
     "bullet",
     "count_range",
@@ -88,13 +90,23 @@ def _cell(m: Measurement) -> str:
 def _bins(report: Report) -> str:
     if not report.bins:
         return ""
-    source = "training" if report.settings["bins_from"] == "train" else "test"
+    heading = f"Head to tail: labels by {bins_from(report)} frequency"
+    return f"{heading}, in bins of about equal volume\n{align(bin_rows(report))}"
+
+
+def bins_from(report: Report) -> str:
+    """Return which rows the bins were made by: training or test."""
+    return "training" if report.settings["bins_from"] == "train" else "test"
+
+
+def bin_rows(report: Report) -> list[list[str]]:
+    """Return the names of the columns, then the cells of every bin, from head to tail."""
     k = max(report.ks)
     rows = [
         [
             "bin",
             "labels",
-            f"{source} count",
+            f"{bins_from(report)} count",
             "positives",
             f"R@{k}",
             f"coverage present@{k}",
@@ -113,8 +125,7 @@ def _bins(report: Report) -> str:
                 per_cent(b.contribution[k]),
             ]
         )
-    heading = f"Head to tail: labels by {source} frequency, in bins of about equal volume"
-    return heading + "\n" + align(rows)
+    return rows
 
 
 def _rules(report: Report) -> str:

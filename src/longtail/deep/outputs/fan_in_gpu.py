@@ -6,11 +6,12 @@ from typing import Any
 
 import torch
 
+from longtail.deep.triton_modules import kernels
+
 __all__ = ["fan_in_kernels", "gradients", "scores"]
 
 _ROWS = 64  # of a batch, for one program
 _LABELS = 32
-_compiled: Any = None
 
 
 def scores(a: torch.Tensor, values: torch.Tensor, index: torch.Tensor, part: slice) -> torch.Tensor:
@@ -78,13 +79,4 @@ def fan_in_kernels() -> Any:
 
 
 def _kernels() -> Any:
-    """Return the module of kernels, imported on first use; None without Triton."""
-    global _compiled
-    if _compiled is None:
-        try:
-            from longtail.deep.outputs import fan_kernels
-        except ImportError:
-            _compiled = False
-        else:
-            _compiled = fan_kernels
-    return _compiled or None
+    return kernels("outputs.fan_kernels")

@@ -36,11 +36,10 @@ def add_labels(
     model: LinearRanker,
     X: Any,
     Y: Any,
-    *,
-    Y_old: Any = None,
-    negatives: tuple[Any, Any] | None = None,
-    names: Sequence[str] | None = None,
-    split_above: int | None = None,
+    Y_old: Any,
+    negatives: tuple[Any, Any] | None,
+    names: Sequence[str] | None,
+    split_above: int | None,
 ) -> None:
     """Add labels to a fitted model, as ``LinearRanker.add_labels`` says."""
     check_whole(model)
