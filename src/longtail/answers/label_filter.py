@@ -104,7 +104,7 @@ class LabelFilter:
         return all(lists is None or lists.shared for lists in (self.include, self.exclude))
 
     def native(self) -> tuple[Any, Any]:
-        """As the compiled core takes it."""
+        """Return the filter as the compiled core takes it."""
         return (
             None if self.include is None else self.include.native(),
             None if self.exclude is None else self.exclude.native(),

@@ -91,7 +91,9 @@ class TopK:
 
     @classmethod
     def from_scores(cls, scores: Any, k: int, *, n_jobs: int | None = None) -> TopK:
-        """Top k of a score matrix: all columns of a dense one, stored entries of a sparse one."""
+        """Return the top k of a score matrix: all columns of a dense one, stored entries of a
+        sparse one.
+        """
         matrix = as_features(scores, name="scores")
         k = as_width(k, matrix.shape[1])
         threads = n_threads(n_jobs)
@@ -188,7 +190,9 @@ class TopK:
         )
 
     def to_csr(self, *, binary: bool = False) -> sp.csr_matrix:
-        """CSR matrix (n, n_labels) of the scores, or of ones with ``binary=True``; no padding."""
+        """Return the CSR matrix (n, n_labels) of the scores, or of ones with ``binary=True``; no
+        padding.
+        """
         keep = self.indices >= 0
         width = self.n_labels
         if width is None:

@@ -23,7 +23,7 @@ COMPLETE, NONE = "complete labels", "no correction"
 
 
 def drop_labels(Y: Any, propensity: Any, random_state: Any = 0) -> sp.csr_matrix:
-    """``Y`` (n, L) with every positive of label j kept with probability p_j, independently.
+    """Return ``Y`` (n, L) with every positive of label j kept with probability p_j, independently.
 
     >>> kept = drop_labels([{0, 1}] * 1000, [1.0, 0.25], random_state=0)
     >>> [int(n) for n in kept.getnnz(axis=0)]
@@ -80,7 +80,7 @@ class Injection:
     __repr__ = __str__
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON values."""
+        """Return plain JSON values."""
         return {
             "kept": self.kept,
             "n_repeats": self.n_repeats,

@@ -112,7 +112,7 @@ class Audit:
         return fragment(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON values."""
+        """Return plain JSON values."""
         return {
             "title": self.title,
             "n_rows": self.n_rows,

@@ -45,7 +45,7 @@ class Beta(Calibrator):
 
     @classmethod
     def fit(cls, scores: Any, hits: Any) -> Beta:
-        """Maximum likelihood on pairs (m,)."""
+        """Fit the curve by maximum likelihood on pairs (m,)."""
         scores, hits = as_pairs(scores, hits)
         squash = bool(scores.min() < 0 or scores.max() > 1)
         a, b, c = fit_logistic(_logs(scores, squash), hits).tolist()

@@ -129,7 +129,7 @@ def _loss(features: np.ndarray, targets: np.ndarray, w: np.ndarray) -> float:
 
 
 def sigmoid(z: np.ndarray) -> np.ndarray:
-    """1 / (1 + exp(-z)), without overflow."""
+    """Return 1 / (1 + exp(-z)), without overflow."""
     return np.asarray(np.exp(-np.logaddexp(0, -z)))
 
 

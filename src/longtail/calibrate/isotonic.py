@@ -38,7 +38,7 @@ class Isotonic(Calibrator):
 
     @classmethod
     def fit(cls, scores: Any, hits: Any) -> Isotonic:
-        """Least squares on pairs (m,)."""
+        """Fit the curve by least squares on pairs (m,)."""
         scores, hits = as_pairs(scores, hits)
         order = np.argsort(scores, kind="stable")
         scores, hits = scores[order], hits[order]

@@ -21,7 +21,7 @@ _PER_ROW = ("sample_weight", "extra_rows")  # options of fit that belong to rows
 def cross_fit(
     model: Any, X: Any, Y: Any, k: int, folds: int, random_state: Any = 0, **fit_options: Any
 ) -> TopK:
-    """The k best answers for each row of ``X`` (n, d), out of fold.
+    """Return the k best answers for each row of ``X`` (n, d), out of fold.
 
     Rows are cut into ``folds`` parts at random; for each part a fresh copy of ``model`` (same class
     and parameters) is fitted on the rest of (``X``, ``Y``), both canonical, and asked about it.
@@ -70,8 +70,8 @@ def _options(fit_options: dict[str, Any], rows: np.ndarray) -> dict[str, Any]:
 
 
 def _unfitted(model: Any) -> Any:
-    """A copy with the same parameters, but for the folder of a checkpoint (its own, or that of an
-    estimator inside): what lies there belongs to the training of the model itself.
+    """Return a copy with the same parameters, but for the folder of a checkpoint (its own, or that
+    of an estimator inside): what lies there belongs to the training of the model itself.
     """
     changes: dict[str, Any] = {}
     for name, value in model.get_params(deep=False).items():

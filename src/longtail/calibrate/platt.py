@@ -39,7 +39,7 @@ class Platt(Calibrator):
 
     @classmethod
     def fit(cls, scores: Any, hits: Any) -> Platt:
-        """Maximum likelihood on pairs (m,)."""
+        """Fit the curve by maximum likelihood on pairs (m,)."""
         scores, hits = as_pairs(scores, hits)
         return cls(*fit_logistic(scores[:, None], hits).tolist())
 

@@ -127,7 +127,7 @@ def _of_model(
 
 
 def cutoffs(text: str) -> list[int]:
-    """``1,3,5`` as numbers."""
+    """Return ``1,3,5`` as numbers."""
     try:
         return [int(part) for part in text.split(",")]
     except ValueError:

@@ -42,7 +42,7 @@ class DataOptions:
     quiet: bool = False
 
     def given(self) -> dict[str, Any]:
-        """Options for ``longtail.load_dataset``."""
+        """Return the options for ``longtail.load_dataset``."""
         out: dict[str, Any] = {}
         for name in ("label_column", "label_separator", "delimiter", "layout"):
             if getattr(self, name) is not None:
@@ -101,7 +101,7 @@ def split_of(dataset: Dataset, wanted: str) -> tuple[str, Split]:
 
 
 def parse_weights(text: str | None) -> dict[str, float] | None:
-    """``title=2,abstract`` to ``{"title": 2.0, "abstract": 1.0}``."""
+    """Turn ``title=2,abstract`` into ``{"title": 2.0, "abstract": 1.0}``."""
     if text is None:
         return None
     out = {}
@@ -115,7 +115,9 @@ def parse_weights(text: str | None) -> dict[str, float] | None:
 
 
 def learned_targets(learn: bool, targets: str | None) -> bool | float | str:
-    """``learn_label_texts`` of a tagger, from ``--learn-label-texts`` and ``--label-targets``."""
+    """Return ``learn_label_texts`` of a tagger, from ``--learn-label-texts`` and
+    ``--label-targets``.
+    """
     if targets is None:
         return learn
     from longtail.augment.gandalf_rows import GRAPHS
@@ -181,7 +183,9 @@ def _load(path: str, options: DataOptions) -> Dataset:
 
 
 def file_hash(path: str) -> str | None:
-    """SHA-256 of a file, or of the files directly inside a folder, in the order of their names."""
+    """Return the SHA-256 of a file, or of the files directly inside a folder, in the order of their
+    names.
+    """
     if os.path.isdir(path):
         files = sorted(entry.path for entry in os.scandir(path) if entry.is_file())
     elif os.path.isfile(path):
@@ -223,7 +227,7 @@ def _texts_of(names: list[str], texts: list[str] | None, options: DataOptions) -
 
 @contextlib.contextmanager
 def _path(data: str) -> Iterator[str]:
-    """The path itself; standard input is put into a file that lives as long as it is read."""
+    """Yield the path itself; standard input is put into a file that lives as long as it is read."""
     if data != "-":
         yield data
         return

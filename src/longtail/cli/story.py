@@ -17,7 +17,7 @@ _LONGEST = 600  # characters of an example
 
 
 def gaps(dataset: Dataset) -> list[str]:
-    """Sentences about rows to learn from that have no text or no label; none where all have."""
+    """Return sentences about rows to learn from that have no text or no label, if there are any."""
     rows = dataset.whole or dataset.train
     n = len(rows)
     unlabelled = int((rows.Y.getnnz(axis=1) == 0).sum()) if n else 0
@@ -48,7 +48,7 @@ def example_texts(dataset: Dataset) -> list[Any]:
 
 
 def in_short(tagger: Any, folder: Path, report: Any, seconds: float) -> str:
-    """Four lines: what was made, how good it is, how rare labels fare, and what to do next."""
+    """Return four lines: what was made, how good it is, how rare labels fare, what to do next."""
     lines = [
         f"Model: {tagger.choice_.partition(':')[0]}; {len(tagger.label_names):,} labels, learned "
         f"from {tagger.n_rows_:,} rows; saved in {folder} after {seconds:.1f} s."
@@ -85,7 +85,7 @@ def _how_good(report: Any) -> str:
 
 
 def _parts(report: Any) -> str:
-    """What the first answers would be without each part."""
+    """Return what the first answers would be without each part."""
     whole, *parts = report.parts
     said = ", ".join(
         f"{part.name} {100 * (whole.alone['P@1'] - part.without['P@1']):+.1f}" for part in parts

@@ -254,7 +254,7 @@ def train_and_measure(
 
 
 def _beginning(dataset: Dataset, refit: bool) -> str:
-    """What is about to happen, in a line."""
+    """Return what is about to happen, in a line."""
     n = len(dataset.whole or dataset.train)
     said = f"{dataset.name}: {n:,} rows, {dataset.n_labels:,} labels"
     if not len(dataset.test):

@@ -220,7 +220,9 @@ class DECLARE(ProbabilityRanker):
         return self._decode(self._codes(let_pass(X)), k)
 
     def _predict_allowed(self, X: Any, k: int, labels: LabelFilter) -> TopK:
-        """Allowed labels that no neighbour has come last among those of score 0."""
+        """Return the k best allowed labels; those that no neighbour has come last among those of
+        score 0.
+        """
         codes = self._codes(let_pass(X))
         ids = np.empty((len(codes), k), np.int32)
         scores = np.empty((len(codes), k), np.float32)

@@ -247,14 +247,14 @@ class MACH(ProbabilityRanker):
         self.n_labels_ = int(Y.shape[1])
 
     def _features(self, X: Any, repetition: int) -> Any:
-        """What the classifier of one repetition sees of ``X``."""
+        """Return what the classifier of one repetition sees of ``X``."""
         seed = int(self.feature_seeds_[repetition])
         return hashed(X, self.feature_width_, seed, n_threads(self.n_jobs))
 
     @classmethod
     def merge(cls, models: Iterable[MACH]) -> MACH:
-        """One model of the repetitions that several were fitted with, on the same data and with the
-        same parameters; the same bits as fitting them all at once.
+        """Return one model of the repetitions that several were fitted with, on the same data and
+        with the same parameters; the same bits as fitting them all at once.
         """
         return merged(cls, list(models))
 
@@ -321,7 +321,7 @@ class MACH(ProbabilityRanker):
         return len(self.repetitions_) * self.code_.n_buckets_
 
     def bucket_scores(self, X: Any) -> np.ndarray:
-        """Raw scores (n, R, B) of the trained repetitions, in order of their numbers."""
+        """Return the raw scores (n, R, B) of the trained repetitions, in order of their numbers."""
         self._check_fitted()
         X = let_pass(self._rows(X))
         out = np.empty((X.shape[0], len(self.repetitions_), self.code_.n_buckets_), np.float32)
@@ -350,7 +350,7 @@ class MACH(ProbabilityRanker):
         return TopK.stacked(parts, self.n_labels_)
 
     def _decoding_code(self) -> HashCode:
-        """The code of the trained repetitions, with the present options."""
+        """Return the code of the trained repetitions, with the present options."""
         trained = list(self.repetitions_)
         self._check_aggregation(self._bucket_link(), self.one_label_, self.code_.n_buckets_)
         options = {

@@ -120,7 +120,7 @@ class Ridge(Estimator):
         return W
 
     def predict(self, X: Any) -> np.ndarray:
-        """``X W + b``, (n, c) float32."""
+        """Return ``X W + b``, (n, c) float32."""
         self._check_fitted()
         X, threads = as_features(X, n_features=len(self.coef_)), n_threads(self.n_jobs)
         X = unit_rows(X, threads) if self.normalize else X
@@ -149,5 +149,5 @@ def _dots(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def _ratio(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """a / b, and 0 where a column has converged."""
+    """Return a / b, and 0 where a column has converged."""
     return np.divide(a, b, out=np.zeros_like(a), where=b > 0).astype(np.float32)  # type: ignore[no-any-return]

@@ -56,7 +56,7 @@ class Description:
     compared_by: str | None = "text"  # what duplicates were told by: text, features, or neither
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain numbers, ready for JSON; without the frequencies of single labels."""
+        """Return plain numbers, ready for JSON; without the frequencies of single labels."""
         return {
             "name": self.name,
             "n_features": self.n_features,

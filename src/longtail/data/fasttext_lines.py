@@ -60,7 +60,7 @@ def iter_fasttext(path: FilePath, *, prefix: str = PREFIX) -> Iterator[Record]:
 
 
 def read_fasttext(path: FilePath, *, prefix: str = PREFIX) -> tuple[list[str], list[list[str]]]:
-    """``(texts, label lists)`` of a whole file."""
+    """Return ``(texts, label lists)`` of a whole file."""
     return texts_and_labels(iter_fasttext(path, prefix=prefix))
 
 

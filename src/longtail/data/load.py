@@ -188,7 +188,7 @@ def _read_registered(name: str, layout: str | None, options: dict[str, Any]) -> 
 
 
 def _with_constants(dataset: Dataset) -> Dataset:
-    """The published propensity constants, for a folder that bears the name of a benchmark."""
+    """Add the published propensity constants, for a folder that bears the name of a benchmark."""
     from longtail.data.registry import benchmark
 
     try:

@@ -59,7 +59,7 @@ def read_matrix(path: FilePath) -> Any:
 
 
 def read_npz_pair(x_path: FilePath | None, y_path: FilePath) -> tuple[Any, sp.csr_matrix]:
-    """``(X, Y)`` in canonical form; ``X`` is None without ``x_path``."""
+    """Return ``(X, Y)`` in canonical form; ``X`` is None without ``x_path``."""
     Y = _canonical(as_labels, y_path)
     X = None if x_path is None else _canonical(as_features, x_path)
     if X is not None and X.shape[0] != Y.shape[0]:

@@ -62,7 +62,7 @@ def iter_raw_text(texts_path: FilePath, labels_path: FilePath) -> Iterator[Recor
 
 
 def read_raw_text(texts_path: FilePath, labels_path: FilePath) -> tuple[list[str], list[list[str]]]:
-    """``(texts, label lists)`` of one split."""
+    """Return ``(texts, label lists)`` of one split."""
     return texts_and_labels(iter_raw_text(texts_path, labels_path))
 
 

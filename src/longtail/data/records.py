@@ -84,7 +84,7 @@ def splits_from_records(
 
 
 def texts_and_labels(records: Iterable[Record]) -> tuple[list[str], list[list[str]]]:
-    """``(texts, label lists)`` of a whole stream, for those who want the names and no ids."""
+    """Return ``(texts, label lists)`` of a whole stream, for those who want names and no ids."""
     texts, label_lists = [], []
     for record in records:
         texts.append(record.text)
@@ -108,7 +108,9 @@ def read_record_folder(
 
 
 def named_splits(dataset: Dataset) -> Iterator[tuple[str, list[str], list[list[str]]]]:
-    """``(split, texts, label lists)``, for writers of formats that hold texts and label names."""
+    """Yield ``(split, texts, label lists)``, for writers of formats that hold texts and label
+    names.
+    """
     for name, split in dataset.splits.items():
         if split.texts is None or split.Y is None:
             raise ValueError(f"the {name} split has no texts or no labels: this format needs both")

@@ -123,7 +123,7 @@ def _warn_of_separator(
 
 
 def read_table(source: Any, **options: Any) -> tuple[list[str], list[list[str]]]:
-    """``(texts, label lists)`` of a whole table; the options are those of ``iter_table``.
+    """Return ``(texts, label lists)`` of a whole table; the options are those of ``iter_table``.
 
     >>> import pandas
     >>> read_table(pandas.DataFrame({"text": ["a cat"], "labels": [["pet", "mammal"]]}))

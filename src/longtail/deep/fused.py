@@ -77,7 +77,8 @@ def fused_adam(
 def sum_rows(
     matrix: torch.Tensor, index: torch.Tensor, offsets: torch.Tensor, values: torch.Tensor
 ) -> torch.Tensor | None:
-    """``out[i] = sum_e values[e] matrix[index[e]]`` over the entries e of bag i, (n, h) float32.
+    """Return ``out[i] = sum_e values[e] matrix[index[e]]`` over the entries e of bag i, (n, h)
+    float32.
 
     ``offsets`` (n,): where each bag begins. Entries are added in their order: the same bits on
     every run. None where there is no kernel.
@@ -98,7 +99,8 @@ def sum_rows(
 def logit_gradient(
     products: torch.Tensor, bias: torch.Tensor, normaliser: torch.Tensor | None, scale: float
 ) -> torch.Tensor | None:
-    """``scale sigmoid(z)``, or ``scale exp(z - normaliser)``, for logits ``z = products + bias``.
+    """Return ``scale sigmoid(z)``, or ``scale exp(z - normaliser)``, for logits ``z = products +
+    bias``.
 
     ``products`` (b, w), ``bias`` (w,), ``normaliser`` (b, 1) for a softmax; the result has the type
     of ``products``. It is the gradient of either loss for rows without labels. None where there is

@@ -258,7 +258,7 @@ class Ensemble(ProbabilityRanker):
         random_state: Any = 0,
         **params: Any,
     ) -> Ensemble:
-        """An ensemble of ``XRTransformer``, one for each encoder, not yet fitted.
+        """Return an ensemble of ``XRTransformer``, one for each encoder, not yet fitted.
 
         ``preset`` and ``params`` are theirs; ``rule`` and ``candidates`` are those of the preset,
         or "softmax" and 50. Seeds count up from ``random_state``, so that one encoder, named three
@@ -282,7 +282,7 @@ class Ensemble(ProbabilityRanker):
 
     @classmethod
     def of(cls, members: Sequence[Ranker], **params: Any) -> Ensemble:
-        """An ensemble of rankers that are fitted already."""
+        """Return an ensemble of rankers that are fitted already."""
         if not members:
             raise ValueError("members is empty: give the rankers to combine")
         if len({shared_shape(member) for member in members}) > 1:

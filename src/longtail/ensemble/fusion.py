@@ -25,7 +25,7 @@ RULES = ("mean", "rank", "softmax", "sigmoid")  # in the order of the core
 
 
 def combine(tops: Sequence[TopK], k: int, rule: str = "mean", *, n_jobs: int | None = None) -> TopK:
-    """The k best labels of each row under the rule; ties to the smaller label id.
+    """Return the k best labels of each row under the rule; ties to the smaller label id.
 
     >>> a = TopK([[0, 1]], [[0.9, 0.5]], n_labels=3)
     >>> b = TopK([[2, 1]], [[0.8, 0.6]], n_labels=3)

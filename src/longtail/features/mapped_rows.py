@@ -67,7 +67,7 @@ def save_matrix(path: str | os.PathLike[str], X: Any, *, overwrite: bool = False
 def load_matrix(
     path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], *, mmap: bool = True
 ) -> sp.csr_matrix:
-    """The matrix saved at ``path``: CSR float32, its entries mapped from the files.
+    """Return the matrix saved at ``path``: CSR float32, its entries mapped from the files.
 
     ``path`` may be a list of shards, saved one by one: their rows are joined in that order, in
     temporary files (``TMPDIR``) that go away with the matrix. Reads the columns once, to check that
@@ -107,7 +107,7 @@ def take_rows(X: Any, rows: np.ndarray) -> Any:
 
 
 def is_mapped(array: Any) -> bool:
-    """Whether the memory of an array is that of a mapped file.
+    """Return whether the memory of an array is that of a mapped file.
 
     >>> is_mapped(np.zeros(3)), is_mapped(scratch_array(3, np.float32))
     (False, True)
@@ -123,7 +123,7 @@ def is_mapped(array: Any) -> bool:
 def scratch_array(
     size: int, dtype: Any, folder: str | os.PathLike[str] | None = None
 ) -> np.ndarray:
-    """An array of ``size`` zeros in a file of its own, which goes away with the array.
+    """Return an array of ``size`` zeros in a file of its own, which goes away with the array.
 
     ``folder``: where; None is the system's place for temporary files (``TMPDIR``).
     """
@@ -146,7 +146,7 @@ def scratch_array(
 
 
 def _joined(shards: list[sp.csr_matrix], mmap: bool) -> sp.csr_matrix:
-    """The rows of all shards, one after the other."""
+    """Return the rows of all shards, one after the other."""
     if not shards:
         raise ValueError("there is no shard to load: give at least one")
     widths = {int(shard.shape[1]) for shard in shards}
@@ -161,7 +161,7 @@ def _joined(shards: list[sp.csr_matrix], mmap: bool) -> sp.csr_matrix:
 def _filled(
     blocks: Iterable[sp.csr_matrix], lengths: np.ndarray, n_cols: int, mmap: bool
 ) -> sp.csr_matrix:
-    """A matrix of the rows of ``blocks``, which have ``lengths`` entries each."""
+    """Return a matrix of the rows of ``blocks``, which have ``lengths`` entries each."""
     indptr = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
     size = int(indptr[-1])
     make = scratch_array if mmap else np.empty

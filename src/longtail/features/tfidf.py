@@ -200,16 +200,16 @@ class Tfidf(Estimator):
         return self
 
     def fit_transform(self, texts: Iterable[str], y: Any = None) -> sp.csr_matrix:
-        """``fit(texts)``, then ``transform(texts)``, in one reading of the texts."""
+        """Learn the terms and return the rows of the texts, in one reading of them."""
         return self._csr(self._fit(texts, rows=True))
 
     def transform(self, texts: Iterable[str]) -> sp.csr_matrix:
-        """Rows of ``texts``; terms that are not in the vocabulary are dropped."""
+        """Return the rows of ``texts``; terms that are not in the vocabulary are dropped."""
         native = self._native()
         return self._csr(native.transform(check_texts(texts), n_threads(self.n_jobs)))
 
     def transform_one(self, text: str) -> tuple[np.ndarray, np.ndarray]:
-        """Columns (int32, ascending) and values (float32) of one text.
+        """Return columns (int32, ascending) and values (float32) of one text.
 
         For servers: it takes microseconds, where the matrix around a row takes longer to build than
         its text to read.
@@ -224,7 +224,7 @@ class Tfidf(Estimator):
         return columns, values
 
     def analyze(self, text: str) -> list[str]:
-        """The n-grams of a text, in order and with repetitions, in the vocabulary or not.
+        """Return the n-grams of a text, in order and with repetitions, in the vocabulary or not.
 
         >>> Tfidf(ngram_range=(1, 2)).analyze("It's a Straße")
         ['it', 'straße', 'it straße']
@@ -235,7 +235,7 @@ class Tfidf(Estimator):
         return list(_analyzer(self._checked()).ngrams(text))
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Term of each column, an object array of str. ``input_features`` is ignored."""
+        """Return the term of each column, an object array of str. ``input_features`` is ignored."""
         self._check_fitted()
         if self.n_features is not None:
             raise ValueError("hashed columns have no names: with n_features no vocabulary is kept")
@@ -302,7 +302,7 @@ class Tfidf(Estimator):
         return TfidfParams.check(self.get_params(deep=False))
 
     def _native(self) -> Any:
-        """What finds the terms, built on first use from the arrays that are saved."""
+        """Return what finds the terms, built on first use from the arrays that are saved."""
         try:
             return self._transformer
         except AttributeError:

@@ -17,8 +17,8 @@ __all__ = ["unit_rows"]
 
 
 def unit_rows(X: Any, n_threads: int = 1, folder: str | os.PathLike[str] | None = None) -> Any:
-    """``X`` (CSR or dense float32, or both) with every row divided by its Euclidean norm; zero rows
-    stay.
+    """Return ``X`` (CSR or dense float32, or both) with every row divided by its Euclidean norm;
+    zero rows stay.
 
     Where ``X`` is mapped from a file, so is what comes back: a temporary file in ``folder``.
 

@@ -177,7 +177,7 @@ def first_texts(files: Sequence[str | os.PathLike[str]], n: int, **options: Any)
 
 
 def is_vectorized(folder: str | os.PathLike[str]) -> bool:
-    """Whether a folder holds the finished rows of ``vectorize_files``."""
+    """Return whether a folder holds the finished rows of ``vectorize_files``."""
     return Path(folder, _DONE).is_file()
 
 
@@ -270,7 +270,7 @@ def _write(job: _Job, shard: int, *, watch: Callable[[], None]) -> None:
 
 @functools.lru_cache(maxsize=1)
 def _learned(job: _Job) -> tuple[Tfidf, dict[str, int]]:
-    """The fitted vectoriser and the number of each label; read once by a worker."""
+    """Return the fitted vectoriser and the number of each label; read once by a worker."""
     vectorizer = Tfidf._from_state(persist.load(Path(job.folder, _VECTORIZER)))
     names = read_label_file(Path(job.folder, _NAMES)).names
     return vectorizer, {name: i for i, name in enumerate(names)}

@@ -25,7 +25,7 @@ _MOST_BUCKETS = np.iinfo(np.int32).max
 
 
 def default_size(n_labels: int) -> tuple[int, int]:
-    """``(n_buckets, n_repetitions)`` where the user names none.
+    """Return ``(n_buckets, n_repetitions)`` where the user names none.
 
     Sixteen repetitions (the authors' choice) with together a quarter as many outputs as there are
     labels, but never fewer than 64 buckets each, or frequent labels crowd them: below 4,096 labels
@@ -293,7 +293,9 @@ class HashCode(Estimator):
         return out
 
     def twins(self) -> tuple[np.ndarray, np.ndarray]:
-        """``(labels, firsts)``: labels that share all buckets with an earlier one, and that one."""
+        """Return ``(labels, firsts)``: labels that share all buckets with an earlier one, and that
+        one.
+        """
         self._check_fitted()
         key = np.zeros(len(self.table_), np.uint64)
         for r in range(self.table_.shape[1]):  # a hash of the row; equal rows stand together

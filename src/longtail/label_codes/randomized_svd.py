@@ -23,7 +23,7 @@ def truncated_svd(
     n_passes: int = 4,
     n_threads: int = 1,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """``U (n, c), s (c,), V (L, c)`` with ``Y ≈ U diag(s) V^T``, by randomised block Krylov.
+    """Return ``U (n, c), s (c,), V (L, c)`` with ``Y ≈ U diag(s) V^T``, by randomised block Krylov.
 
     The subspace is spanned by ``[Y G, (Y Y^T) Y G, …, (Y Y^T)^p Y G]`` for a random G of c columns
     and ten more, each block made orthonormal before the next; then a small exact SVD within it.

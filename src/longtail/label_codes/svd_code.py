@@ -25,7 +25,8 @@ WEIGHTS = ("similarity", "clipped", "uniform")
 
 
 def default_components(n_rows: int, n_labels: int) -> int:
-    """Directions where the user names none: the paper's 50 to 200, never more than the rank.
+    """Return the number of directions where the user names none: the paper's 50 to 200, never more
+    than the rank.
 
     >>> default_components(41_333, 22_625), default_components(90, 12)
     (200, 12)

@@ -131,5 +131,5 @@ def unpack_rows(body: bytes, n_features: int) -> tuple[sp.csr_matrix, int, int]:
 
 
 def pack_top(top: TopK) -> bytes:
-    """An answer as bytes."""
+    """Return an answer as bytes."""
     return top.indices.astype("<i4").tobytes() + top.scores.astype("<f4").tobytes()

@@ -97,7 +97,9 @@ def label_shards(model: LinearRanker, n: int, name: str | None = None) -> list[L
 
 
 def _cut(layer: Layer, first: int, last: int) -> tuple[Layer, slice]:
-    """The blocks ``first .. last`` (end excluded) of a layer, and the children that they are."""
+    """Return the blocks ``first .. last`` (end excluded) of a layer, and the children that they
+    are.
+    """
     a = layer.arrays
     out = {"parent_chunks": np.clip(a["parent_chunks"], first, last) - first}
     bounds = {}

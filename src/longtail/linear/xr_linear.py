@@ -345,7 +345,8 @@ class XRLinear(LinearRanker):
         include: Any = None,
         exclude: Any = None,
     ) -> TopK:
-        """The k best labels of each row, best first; equal scores go to the smaller label id.
+        """Return the k best labels of each row, best first; equal scores go to the smaller label
+        id.
 
         ``beam`` overrides the model's for this call; None searches every node, exactly.
         ``include`` and ``exclude`` choose labels, as for every ranker. They act inside
@@ -420,7 +421,8 @@ class XRLinear(LinearRanker):
 
 
 def default_tree(n_labels: int, features_per_label: int = 256) -> LabelTree:
-    """A wide and shallow tree: clusters of about 600 labels, at most 64 children per inner node.
+    """Return a wide and shallow tree: clusters of about 600 labels, at most 64 children per inner
+    node.
 
     Labels are clustered by their strongest features: as good a tree, in half the time.
     """

@@ -17,7 +17,7 @@ __all__ = ["OVA", "OVAN", "sum_over_labels"]
 def sum_over_labels(
     observed: Observed, base: str | BinaryLoss, positive: np.ndarray, negative: np.ndarray
 ) -> LossValue:
-    """``sum_j a_j l1(s_j) + b_j l0(s_j)``: ``positive`` and ``negative`` hold a and b of the
+    """Return ``sum_j a_j l1(s_j) + b_j l0(s_j)``: ``positive`` and ``negative`` hold a and b of the
     observed labels; the others have 0 and 1.
     """
     loss = as_binary(base)

@@ -88,7 +88,9 @@ class POL:
 
 
 def pick_one(share: sp.csr_matrix, random_state: Any) -> np.ndarray:
-    """Beside ``share.data``: the row's total at one entry, drawn by its share, and 0 elsewhere."""
+    """Return, beside ``share.data``, the row's total at one entry, drawn by its share, and 0
+    elsewhere.
+    """
     rng = np.random.default_rng(as_seed(random_state))
     sizes = np.diff(share.indptr)
     rows = np.repeat(np.arange(share.shape[0]), sizes)

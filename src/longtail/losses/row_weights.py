@@ -30,7 +30,7 @@ ESTIMATES = ("bound", "unbiased")
 
 
 def normalized_weights(Y: Any, propensity: Any = None, *, estimate: str = "bound") -> sp.csr_matrix:
-    """``T_j`` of every observed label, estimated from observed ones: CSR (n, L) float64.
+    """Return ``T_j`` of every observed label, estimated from observed ones: CSR (n, L) float64.
 
     Parameters
     ----------

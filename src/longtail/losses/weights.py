@@ -73,8 +73,8 @@ def _is_fitted(model: Any) -> bool:
 
 
 def class_balance(counts: Any, beta: float = 0.9) -> np.ndarray:
-    """``c_j = (1 - beta) / (1 - beta^{n_j})`` (L,): 1 for a single positive, towards 1 - beta for
-    many.
+    """Return ``c_j = (1 - beta) / (1 - beta^{n_j})`` (L,): 1 for a single positive, towards 1 -
+    beta for many.
 
     The inverse of the effective number of samples (Cui et al. 2019). A label without positives gets
     0, having nothing to weigh. ``beta`` in [0, 1); 0 balances nothing.

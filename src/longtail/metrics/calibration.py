@@ -82,7 +82,7 @@ def reliability(
 def expected_calibration_error(
     Y_true: Any, top: Any, k: int = 5, *, n_bins: int = 15, labels: Any = None
 ) -> float:
-    """ECE: ``sum_b (n_b / n) |mean probability of bin b - hit rate of bin b|``.
+    """Return the ECE, ``sum_b (n_b / n) |mean probability of bin b - hit rate of bin b|``.
 
     Over all pairs of a row and one of its first k answers, in ``n_bins`` bins of equal mass
     (Naeini, Cooper and Hauskrecht 2015; equal mass as in Nixon et al. 2019). 0 is best. Arguments

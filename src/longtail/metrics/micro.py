@@ -54,7 +54,7 @@ def micro_recall_at_k(Y_true: Any, top: Any, k: int = 5, *, compat: str | None =
 
 @row_wise
 def micro_f1_at_k(Y_true: Any, top: Any, k: int = 5, *, compat: str | None = None) -> Rows:
-    """2 tp / (2 tp + fp + fn) with counts over all rows and labels.
+    """Return 2 tp / (2 tp + fp + fn) with counts over all rows and labels.
 
     >>> micro_f1_at_k([[0, 1], [1]], np.array([[0.9, 0.8], [0.1, 0.9]]), k=1)
     0.8
@@ -78,7 +78,7 @@ def _micro(
 def micro_balanced_accuracy_at_k(
     Y_true: Any, top: Any, k: int = 5, *, compat: str | None = None
 ) -> float:
-    """(recall + specificity) / 2 with counts over all rows and labels.
+    """Return (recall + specificity) / 2 with counts over all rows and labels.
 
     >>> micro_balanced_accuracy_at_k([[0], [1]], np.array([[0.9, 0.8], [0.1, 0.9]]), k=1)
     1.0
@@ -88,7 +88,7 @@ def micro_balanced_accuracy_at_k(
 
 @reweightable
 def micro_g_mean_at_k(Y_true: Any, top: Any, k: int = 5, *, compat: str | None = None) -> float:
-    """sqrt(recall * specificity) with counts over all rows and labels.
+    """Return sqrt(recall * specificity) with counts over all rows and labels.
 
     >>> micro_g_mean_at_k([[0], [1]], np.array([[0.9, 0.8], [0.1, 0.9]]), k=1)
     1.0
@@ -100,7 +100,7 @@ def micro_g_mean_at_k(Y_true: Any, top: Any, k: int = 5, *, compat: str | None =
 def micro_fowlkes_mallows_at_k(
     Y_true: Any, top: Any, k: int = 5, *, compat: str | None = None
 ) -> float:
-    """sqrt(precision * recall) with counts over all rows and labels.
+    """Return sqrt(precision * recall) with counts over all rows and labels.
 
     >>> round(micro_fowlkes_mallows_at_k([[0, 1], [1]], np.array([[0.9, 0.8], [0.1, 0.9]]), k=1), 4)
     0.8165

@@ -33,7 +33,7 @@ __all__ = [
 
 @row_wise
 def precision_at_k(Y_true: Any, top: Any, k: int = 5, *, compat: str | None = None) -> Rows:
-    """P@k, the fraction of the k answers that are right.
+    """Return P@k, the fraction of the k answers that are right.
 
     The mean over rows of (1/k) sum_{l <= k} y_{r_l}. Divides by k even where a row has fewer than k
     answers, or fewer than k labels. The most reported metric of the field, and the least
@@ -52,7 +52,7 @@ def precision_at_k(Y_true: Any, top: Any, k: int = 5, *, compat: str | None = No
 
 @row_wise
 def recall_at_k(Y_true: Any, top: Any, k: int = 5, *, compat: str | None = None) -> Rows:
-    """R@k, the fraction of a row's labels that are found.
+    """Return R@k, the fraction of a row's labels that are found.
 
     The mean over rows of (1/||y||_1) sum_{l <= k} y_{r_l}. A row without labels counts as 0. Where
     rows have more than k labels, R@k cannot reach 1.
@@ -66,7 +66,7 @@ def recall_at_k(Y_true: Any, top: Any, k: int = 5, *, compat: str | None = None)
 
 @row_wise
 def f1_at_k(Y_true: Any, top: Any, k: int = 5, *, compat: str | None = None) -> Rows:
-    """Instance-wise F1@k: the mean over rows of 2 h / (q + ||y||_1).
+    """Return the instance-wise F1@k: the mean over rows of 2 h / (q + ||y||_1).
 
     h is the number of hits among the q <= k labels predicted. Empty slots predict nothing, so q
     counts only the answers a row has; scikit-learn's ``average="samples"``. ``micro_f1_at_k`` and
@@ -81,7 +81,8 @@ def f1_at_k(Y_true: Any, top: Any, k: int = 5, *, compat: str | None = None) -> 
 
 @row_wise
 def dcg_at_k(Y_true: Any, top: Any, k: int = 5, *, compat: str | None = None) -> Rows:
-    """DCG@k, hits discounted by rank: the mean over rows of sum_{l <= k} y_{r_l} / log2(l + 1).
+    """Return DCG@k, hits discounted by rank: the mean over rows of sum_{l <= k} y_{r_l} / log2(l +
+    1).
 
     Not a fraction: it grows with k.
 
@@ -97,7 +98,7 @@ def dcg_at_k(Y_true: Any, top: Any, k: int = 5, *, compat: str | None = None) ->
 
 @row_wise
 def ndcg_at_k(Y_true: Any, top: Any, k: int = 5, *, compat: str | None = None) -> Rows:
-    """nDCG@k, the mean over rows of DCG@k / (the largest DCG@k possible for the row).
+    """Return nDCG@k, the mean over rows of DCG@k / (the largest DCG@k possible for the row).
 
     For plain labels the denominator is sum_{l <= min(k, ||y||_1)} 1 / log2(l + 1); for graded truth
     the row's values in descending order take the place of the ones. 0 for a row without labels.
@@ -112,7 +113,8 @@ def ndcg_at_k(Y_true: Any, top: Any, k: int = 5, *, compat: str | None = None) -
 
 @row_wise
 def hit_rate_at_k(Y_true: Any, top: Any, k: int = 5, *, compat: str | None = None) -> Rows:
-    """Hit rate@k, also success@k: the fraction of rows with a true label among the first k.
+    """Return the hit rate@k, also success@k: the fraction of rows with a true label among the first
+    k.
 
     napkinXC and DiSMEC++ call it abandonment@k, a word that web search uses for the complement.
     With graded truth, any value above 0 is a hit.
@@ -126,7 +128,8 @@ def hit_rate_at_k(Y_true: Any, top: Any, k: int = 5, *, compat: str | None = Non
 
 @row_wise
 def hamming_loss_at_k(Y_true: Any, top: Any, k: int = 5, *, compat: str | None = None) -> Rows:
-    """Hamming loss of the first k labels as a set: the fraction of the n L entries that are wrong.
+    """Return the Hamming loss of the first k labels as a set: the fraction of the n L entries that
+    are wrong.
 
     Lower is better. A row has q - h predictions that are false and ||y||_1 - h labels that are
     missed (h hits among q predictions). With many labels the fraction is tiny;

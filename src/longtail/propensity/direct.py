@@ -52,7 +52,8 @@ class DirectPropensity(Propensity):
 
     @keyword_only("Y", "Y_queried", "queried")
     def fit(self, Y: Any, *, Y_queried: Any, queried: Any = None) -> DirectPropensity:
-        """``Y`` (n, L): observed labels. ``Y_queried`` (q, L): truth of the queried pairs, else 0.
+        """Learn from ``Y`` (n, L): observed labels. ``Y_queried`` (q, L): truth of the queried
+        pairs, else 0.
 
         ``queried`` (q, L): indicator of the pairs that were asked about; None means every pair of
         those rows.

@@ -58,7 +58,7 @@ class FixedPropensity(Propensity):
 
     @classmethod
     def from_inverse(cls, inverse: Any, *, source: str | None = None) -> FixedPropensity:
-        """From inverse propensities (L,), each at least 1."""
+        """Make the model of inverse propensities (L,), each at least 1."""
         inverse = np.asarray(inverse, dtype=np.float64)
         if inverse.ndim != 1 or not (np.isfinite(inverse) & (inverse >= 1.0)).all():
             raise ValueError(

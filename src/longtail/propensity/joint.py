@@ -139,7 +139,8 @@ class JointPropensity(Propensity):
 def observed_loss(
     v: np.ndarray, X: Any, y: np.ndarray, l2: float, strength: float, centre: float
 ) -> tuple[float, np.ndarray]:
-    """Penalised negative log-likelihood of observed labels, and gradient, at [w, b, theta].
+    """Return the penalised negative log-likelihood of observed labels, and its gradient, at [w, b,
+    theta].
 
     With z = w.x + b, q = sigma(theta) sigma(z): ``-sum y log q + (1 - y) log(1 - q)``, all in
     logarithms. Identities: ``1 - q = (e^-theta + e^-z + e^(-theta-z)) sigma(theta) sigma(z)`` and

@@ -60,8 +60,8 @@ class RichardsPropensity(Propensity):
 
     @keyword_only("Y", "propensity")
     def fit(self, Y: Any, *, propensity: Any) -> RichardsPropensity:
-        """``Y`` (n, L): the observed labels. ``propensity``: a ``DirectPropensity``, or a vector
-        (L,), NaN = not known.
+        """Learn from ``Y`` (n, L): the observed labels. ``propensity``: a ``DirectPropensity``, or
+        a vector (L,), NaN = not known.
         """
         if self.scale not in ("log", "count"):
             raise ValueError(f"scale must be 'log' or 'count', got {self.scale!r}")

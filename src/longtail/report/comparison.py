@@ -43,7 +43,7 @@ class Comparison:
     __repr__ = __str__
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON values: ``{"P@1": {"model": value, ...}, ...}`` and who is best."""
+        """Return plain JSON values: ``{"P@1": {"model": value, ...}, ...}`` and who is best."""
         return {
             "models": list(self.reports),
             "metrics": {m: {n: r[m] for n, r in self.reports.items()} for m in self.metrics},

@@ -71,7 +71,7 @@ class PSPDiagnostic:
     __repr__ = __str__
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON values."""
+        """Return plain JSON values."""
         return {
             "rows": [asdict(row) for row in self.rows],
             "observed_labels": self.observed_labels,

@@ -79,9 +79,10 @@ class Report:
         return fragment(self)
 
     def to_dict(self, *, labels: bool = False) -> dict[str, Any]:
-        """Plain JSON values. ``metrics`` maps ``P@1`` to ``{"value": 0.8, "ci": [0.78, 0.82]}``,
-        ``meanings`` its symbol ``P`` to what it says; with ``labels``, the table of single labels
-        too. Coverage of a bin, and of a bin of a rule, is over its labels present in the test rows.
+        """Return plain JSON values. ``metrics`` maps ``P@1`` to ``{"value": 0.8, "ci": [0.78,
+        0.82]}``, ``meanings`` its symbol ``P`` to what it says; with ``labels``, the table of
+        single labels too. Coverage of a bin, and of a bin of a rule, is over its labels present in
+        the test rows.
         """
         from longtail.report.catalogue import CATALOGUE
 

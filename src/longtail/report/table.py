@@ -60,7 +60,7 @@ def _head(report: Report) -> str:
 
 
 def interval_name(report: Report) -> str:
-    """Such as ``95% bootstrap intervals``."""
+    """Return what intervals are called, such as ``95% bootstrap intervals``."""
     return f"{100 * report.settings['confidence']:g}% bootstrap intervals"
 
 
@@ -218,7 +218,7 @@ def per_cent(value: float) -> str:
 
 
 def count_range(low: int, high: int, *, compact: bool = False) -> str:
-    """``3–17``, or ``3–17k`` where space is short.
+    """Return ``3–17``, or ``3–17k`` where space is short.
 
     >>> count_range(3, 3), count_range(3, 17_400), count_range(3, 17_400, compact=True)
     ('3', '3–17,400', '3–17k')

@@ -43,7 +43,7 @@ class TradeoffPoint:
         return self.expected if self.measured is None else self.measured
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON values."""
+        """Return plain JSON values."""
         return {
             "name": self.name,
             "precision_weight": self.weight,
@@ -97,7 +97,7 @@ class Tradeoff:
         return _draw(self, path, ax)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON values; the two numbers of a point are in the order of ``metrics``."""
+        """Return plain JSON values; the two numbers of a point are in the order of ``metrics``."""
         return {
             "metrics": [f"{name}@{self.k}" for name in self.metrics],
             "points": [point.to_dict() for point in self.points],

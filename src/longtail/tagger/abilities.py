@@ -15,7 +15,7 @@ __all__ = ["allowed", "can_filter", "cannot", "searching", "without"]
 
 
 def searching(model: Any) -> Callable[..., TopK]:
-    """``predict_proba_topk`` where the model has probabilities, otherwise ``predict_topk``."""
+    """Return ``predict_proba_topk`` if the model has probabilities, else ``predict_topk``."""
     search: Callable[..., TopK] = model.predict_topk
     return model.predict_proba_topk if gives_probabilities(model) else search
 

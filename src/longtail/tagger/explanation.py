@@ -61,7 +61,7 @@ class Explanation:
     sources: tuple[tuple[str, float, int | None], ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON values."""
+        """Return plain JSON values."""
         out = asdict(self)
         out["terms"] = [list(pair) for pair in self.terms]
         out["spans"] = [list(span) for span in self.spans]
@@ -266,7 +266,7 @@ def _terms(vectorizer: Any, columns: np.ndarray) -> list[str]:
 def occlusion(
     search: Callable[[Any, int], TopK], x: sp.csr_matrix, labels: Sequence[int], n_labels: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """``(scores, columns, contributions)`` of labels for the one row ``x`` (1, d).
+    """Return ``(scores, columns, contributions)`` of labels for the one row ``x`` (1, d).
 
     ``scores`` (len(labels),), ``columns`` (m,) the features of x that were left out in turn,
     ``contributions`` (len(labels), m). A label that drops out of the best candidates altogether

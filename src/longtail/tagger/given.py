@@ -41,7 +41,7 @@ class GivenFeatures(Estimator):
         return as_features(X, n_features=self.n_features_in_)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """``feature 0``, ``feature 1``, …"""
+        """Return ``feature 0``, ``feature 1``, …"""
         self._check_fitted()
         return np.array([f"feature {i}" for i in range(self.n_features_in_)], dtype=object)
 

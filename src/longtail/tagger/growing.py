@@ -23,7 +23,7 @@ __all__ = ["announce", "teach"]
 
 
 def announce(tagger: Tagger, label_texts: Mapping[str, str]) -> None:
-    """``Tagger.add_labels`` for labels that have a name and a text, and no rows."""
+    """Add labels that have a name and a text, and no rows."""
     _check_grows(tagger)
     if not getattr(tagger.model_, "reads_label_texts", False):
         raise cannot(
@@ -41,7 +41,7 @@ def announce(tagger: Tagger, label_texts: Mapping[str, str]) -> None:
 def teach(
     tagger: Tagger, texts: Any, labels: Any, label_texts: Mapping[str, str] | None = None
 ) -> None:
-    """``Tagger.add_labels`` for labels of texts."""
+    """Add the labels of texts, as ``Tagger.add_labels`` does."""
     _check_grows(tagger)
     called = {} if label_texts is None else _as_label_texts(label_texts)
     lists = label_lists(labels)

@@ -33,7 +33,9 @@ STEPS = (0.0, 0.25, 0.5, 0.75, 1.0)
 def report_on(
     tagger: Tagger, truth: Truth, top: TopK, seen: Overlap | None = None, **options: Any
 ) -> Report:
-    """``longtail.evaluate`` with what the tagger knows of its training labels and rows."""
+    """Return the report of ``longtail.evaluate`` with what the tagger knows of its training labels
+    and rows.
+    """
     check_same_rows(len(top), truth.Y.shape[0], "texts", "labels")
     counts, names, texts = tagger.label_counts_, tagger.label_names, tagger.label_texts_
     if truth.vocabulary is not None:
@@ -94,7 +96,8 @@ def _placed(tagger: Tagger, truth: Truth, top: TopK) -> tuple[TopK, np.ndarray]:
 def lean_curve(
     tagger: Tagger, texts: Any, truth: Truth, *, k: int = 5, plain: TopK | None = None
 ) -> list[dict[str, float]]:
-    """Precision, recall and coverage of the labels present, at k, for some values of ``tail``.
+    """Return precision, recall and coverage of the labels present, at k, for some values of
+    ``tail``.
 
     ``plain``: the answers without a lean, where they are there already.
     """

@@ -37,7 +37,7 @@ class Settings:
     encoder: str | None = None
 
     def said(self) -> list[str]:
-        """The settings that not every model takes, as far as they were given."""
+        """Return the settings that not every model takes, as far as they were given."""
         common = ("random_state", "n_jobs")
         names = [f.name for f in fields(self) if f.name not in common]
         return [name for name in names if getattr(self, name) is not None]
@@ -93,7 +93,7 @@ def _network(settings: Settings) -> Network:
 
 
 def _coded(cls: Any, estimator: Callable[[Any], Any]) -> Callable[[Settings], Any]:
-    """A coded model; with a device, over a network that is trained there."""
+    """Return what makes a coded model; with a device, over a network that is trained there."""
 
     def make(settings: Settings) -> Any:
         model = cls(random_state=settings.random_state, n_jobs=settings.n_jobs)
@@ -206,5 +206,5 @@ def reads_label_texts(model: Any) -> bool:
 
 
 def members(model: Any) -> list[Any]:
-    """The models whose parameters count: those inside an ensemble, else the model itself."""
+    """Return the models whose parameters count: those inside an ensemble, else the model itself."""
     return list(getattr(model, "models", [model]))

@@ -39,7 +39,7 @@ class PlainTexts(Estimator):
         return TextRows(as_texts(X, "texts"))
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """No names: there are no features."""
+        """Return no names: there are no features."""
         return np.array([], dtype=object)
 
     def _get_state(self) -> persist.State:

@@ -360,7 +360,7 @@ class Tagger(Estimator):
         tail: float = 0.0,
         as_frame: bool = False,
     ) -> Any:
-        """``[(name, score), …]`` of each text, best first.
+        """Return ``[(name, score), …]`` of each text, best first.
 
         ``threshold``: answers with a lower score are left out. ``include``, ``exclude``: names of
         the only labels to answer with, or of those never to. ``tail``: from 0 (best score first) to
@@ -449,7 +449,8 @@ class Tagger(Estimator):
     def score(
         self, texts: Any, labels: Any, k: int = 1, *, label_names: Sequence[str] | None = None
     ) -> float:
-        """Precision at k, the mean share of the k best labels that are true; for cross-validation.
+        """Return precision at k, the mean share of the k best labels that are true; for
+        cross-validation.
 
         ``labels`` and ``label_names`` as in ``fit``; labels that this tagger does not know are
         missed. ``evaluate`` says much more, also about rare labels.
@@ -472,7 +473,7 @@ class Tagger(Estimator):
         *,
         among: Sequence[str] | None = None,
     ) -> Truth:
-        """Labels of evaluation data, in the label ids of this tagger.
+        """Return labels of evaluation data, in the label ids of this tagger.
 
         ``among``: names of more labels than this tagger knows, its own included, among which to
         measure it: labels that it does not know then count as missed, instead of being left out.
@@ -486,7 +487,7 @@ class Tagger(Estimator):
     def measure(
         self, truth: Truth, top: TopK, *, seen: Overlap | None = None, **options: Any
     ) -> Report:
-        """The report on answers that were made already; options of ``longtail.evaluate``.
+        """Return the report on answers that were made already; options of ``longtail.evaluate``.
 
         ``seen``: of ``trained_on``, so that the report says how many rows were trained on.
         """
@@ -503,7 +504,7 @@ class Tagger(Estimator):
     def lean_curve(
         self, texts: Any, truth: Truth, *, k: int = 5, plain: TopK | None = None
     ) -> list[dict[str, float]]:
-        """What ``tail`` from 0 to 1 does to precision, recall and coverage on these texts.
+        """Return what ``tail`` from 0 to 1 does to precision, recall and coverage on these texts.
 
         ``plain``: their answers without a lean, where they are there already.
         """
@@ -533,7 +534,7 @@ class Tagger(Estimator):
         *,
         n_terms: int = 10,
     ) -> Any:
-        """Which words of one text speak for a label, an ``Explanation``; a list for a list.
+        """Return which words of one text speak for a label, an ``Explanation``; a list for a list.
 
         Without ``label``, for the best one. ``longtail.tagger.explanation`` tells how.
         """
@@ -551,7 +552,7 @@ class Tagger(Estimator):
     def explain_steps(
         self, text: Any, labels: Sequence[str], *, n_terms: int = 10
     ) -> Iterator[Explanation | None]:
-        """The explanations of several labels, with a None after every step of the work.
+        """Yield the explanations of several labels, with a None after every step of the work.
 
         For servers, which have other things to do in between, or stop.
         """

@@ -16,7 +16,7 @@ __all__ = ["is_fitted", "maker_of", "own_vectorizer"]
 
 
 def is_fitted(given: Any) -> bool:
-    """Whether this is a ``Tfidf`` that has learned its terms."""
+    """Return whether this is a ``Tfidf`` that has learned its terms."""
     return isinstance(given, Tfidf) and hasattr(given, "n_columns_")
 
 

@@ -152,7 +152,7 @@ def train_text_network(
 
 
 def _told(plan: Plan, outputs: OutputPlan, tokens: Tokens, targets: Any) -> Any:
-    """What the processes of a group must agree in, in few bytes."""
+    """Return what the processes of a group must agree in, in few bytes."""
     digest = hashlib.blake2b(np.ascontiguousarray(tokens.ids).data)
     parts = (targets.indptr, targets.indices) if sp.issparse(targets) else (targets,)
     for part in (tokens.offsets, *parts):

@@ -260,8 +260,8 @@ class UniDEC(DualEncoder):
         return MARGINS[self.answer_]
 
     def _grow(self, described: Tokens, tokens: Tokens | None, labels: Any) -> None:
-        """A new label's row points from all texts given to its own ones; without any, it is the
-        classifier's vector of what the label is called.
+        """Add the rows of new labels, which point from all texts given to their own ones; without
+        any, they are the classifier's vectors of what the labels are called.
         """
         rows = unit_rows(self._through("classifier", self._vectors(described)))
         if tokens is not None:

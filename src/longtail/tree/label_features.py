@@ -75,7 +75,7 @@ def pifa(
 
 
 def concatenate(first: Any, second: Any) -> Any:
-    """``[first | second]`` with rows of unit length; parts of unit length weigh the same."""
+    """Return ``[first | second]`` with rows of unit length; parts of unit length weigh the same."""
     if sp.issparse(first) or sp.issparse(second):
         both = sp.csr_matrix(sp.hstack([sp.csr_matrix(first), sp.csr_matrix(second)], format="csr"))
     else:

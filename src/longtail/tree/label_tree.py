@@ -184,7 +184,9 @@ class LabelTree(Estimator):
         return self._store(shape.child_ptr, _frequent_first(order, shape.child_ptr[-1], counts))
 
     def ancestors(self, level: int) -> np.ndarray:
-        """int32 (L): the node of ``level`` above each label; on the last level, its position."""
+        """Return the node of ``level`` above each label, int32 (L); on the last level, its
+        position.
+        """
         self._check_fitted()
         offsets = leaf_offsets(self.child_ptr_, self._level(level))
         nodes = np.repeat(np.arange(len(offsets) - 1, dtype=np.int32), np.diff(offsets))

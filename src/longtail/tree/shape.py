@@ -129,7 +129,9 @@ def _split_level(
 
 
 def leaf_offsets(child_ptr: Sequence[np.ndarray], level: int) -> np.ndarray:
-    """(K_level + 1) positions on the last level where the labels below each node begin and end."""
+    """Return the (K_level + 1) positions on the last level where the labels below each node begin
+    and end.
+    """
     offsets = np.arange(child_ptr[level][-1] + 1, dtype=np.int64)
     for ptr in child_ptr[level + 1 :]:
         offsets = ptr[offsets]

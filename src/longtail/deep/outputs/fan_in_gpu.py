@@ -72,7 +72,7 @@ def _signed(index: torch.Tensor) -> torch.Tensor:
 
 
 def fan_in_kernels() -> Any:
-    """This module, or None without Triton."""
+    """Return this module, or None without Triton."""
     import sys
 
     return sys.modules[__name__] if _kernels() is not None else None

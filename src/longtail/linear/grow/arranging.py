@@ -38,7 +38,7 @@ def install(model: LinearRanker, layers: list[Layer], label_of_leaf: np.ndarray)
 
 
 def node_of_label(model: LinearRanker) -> np.ndarray:
-    """int64 (n_labels,): the last inner node above each label."""
+    """Return the last inner node above each label, int64 (n_labels,)."""
     child_ptr = model.layers_[-1].child_ptr
     node = np.empty(model.n_labels_, np.int64)
     node[model.label_of_leaf_] = np.repeat(np.arange(len(child_ptr) - 1), np.diff(child_ptr))
@@ -46,7 +46,7 @@ def node_of_label(model: LinearRanker) -> np.ndarray:
 
 
 def indicator(columns: np.ndarray, n_columns: int) -> sp.csr_matrix:
-    """CSR (len(columns), n_columns) with a one in column ``columns[i]`` of row i."""
+    """Return the CSR matrix (n, n_columns) with a one in column ``columns[i]`` of row i."""
     n = len(columns)
     ones = np.ones(n, np.float32)
     return sp.csr_matrix((ones, columns, np.arange(n + 1)), shape=(n, n_columns))
