@@ -78,7 +78,7 @@ class Checkpoint:
 
 
 def _held(note: Path) -> Any:
-    """Return the fingerprint in the file; None where a failure of power left no such thing in it."""
+    """Return the fingerprint in the file; None where a failure of power left none in it."""
     try:
         return json.loads(note.read_text())["fingerprint"]
     except (KeyError, TypeError, ValueError):
