@@ -109,6 +109,11 @@ class Estimator:
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return parameters by name; with ``deep``, those of nested estimators as
         ``outer__inner``.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            Also those of nested estimators.
         """
         out: dict[str, Any] = {}
         for name in self._defaults:
@@ -122,6 +127,11 @@ class Estimator:
         """Set parameters by name (``outer__inner`` for nested estimators).
 
         Unknown names are refused before any is set. Learned state stays until the next ``fit``.
+
+        Parameters
+        ----------
+        **params : object
+            Parameters by name.
         """
         for name in params:
             if name.partition("__")[0] not in self._defaults:
@@ -332,6 +342,11 @@ class Ranker(Estimator):
 
         Label lists may then hold names instead of ids. ``fit`` forgets them.
 
+        Parameters
+        ----------
+        names : sequence of str
+            Names of labels, in the order of their ids.
+
         >>> from longtail.baselines import Popularity
         >>> model = Popularity().fit([[1.0], [1.0]], [[0, 1], [1]]).name_labels(["cat", "dog"])
         >>> model.predict_topk([[1.0]], k=1, exclude=["dog"]).indices
@@ -349,6 +364,13 @@ class Ranker(Estimator):
     def predict(self, X: Any, k: int = 5) -> Any:
         """Return the k best labels of each row as a binary CSR matrix (n, L), as scikit-learn
         expects.
+
+        Parameters
+        ----------
+        X : matrix of shape (n, d)
+            Rows of features.
+        k : int, default=5
+            Answers per row.
         """
         return self.predict_topk(X, k).to_csr(binary=True)
 
@@ -358,6 +380,15 @@ class Ranker(Estimator):
         This is what grid search maximises.
 
         ``longtail.evaluate`` says much more, also about rare labels.
+
+        Parameters
+        ----------
+        X : matrix of shape (n, d)
+            Rows of features.
+        Y : matrix of shape (n, L), or list of lists of int
+            Labels of the rows.
+        k : int, default=1
+            Answers per row.
         """
         top = self.predict_topk(X, k)
         Y = as_labels(Y, n_rows=len(top))
@@ -398,7 +429,15 @@ def _unknown(cls: type[Estimator], name: str) -> str:
 
 
 def take_names(state: persist.State, n_labels: int) -> Vocabulary | None:
-    """Return the label names of a state, or None where it has none."""
+    """Return the label names of a state, or None where it has none.
+
+    Parameters
+    ----------
+    state : State
+        A saved ranker.
+    n_labels : int
+        How many names there must be.
+    """
     if "label_names" not in state.arrays:
         return None
     try:

@@ -25,6 +25,15 @@ COMPLETE, NONE = "complete labels", "no correction"
 def drop_labels(Y: Any, propensity: Any, random_state: Any = 0) -> sp.csr_matrix:
     """Return ``Y`` (n, L) with every positive of label j kept with probability p_j, independently.
 
+    Parameters
+    ----------
+    Y : matrix of shape (n, L), or list of lists of int
+        Labels of the rows.
+    propensity : float or array of shape (L,)
+        Probability that a positive is kept.
+    random_state : int, Generator or None, default=0
+        Seed.
+
     >>> kept = drop_labels([{0, 1}] * 1000, [1.0, 0.25], random_state=0)
     >>> [int(n) for n in kept.getnnz(axis=0)]
     [1000, 258]
@@ -125,6 +134,8 @@ def injection(
         Cut-offs; label-wise metrics are taken at the largest.
     n_repeats : int
         Draws of what is dropped.
+    random_state : int, Generator, RandomState or None
+        Seed of the draws.
 
     >>> import longtail as lt
     >>> data = lt.data.make_longtail(n=600, d=100, L=30, n_test=300, random_state=0)

@@ -138,7 +138,13 @@ class Audit:
         }
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Return a page with no outside address; also written to ``path`` if one is given."""
+        """Return a page with no outside address; also written to ``path`` if one is given.
+
+        Parameters
+        ----------
+        path : str or path, default=None
+            Where to write it; None only returns it.
+        """
         from longtail.audit.page import page
         from longtail.report.markup import written
 

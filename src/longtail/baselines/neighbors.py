@@ -122,6 +122,13 @@ class NearestNeighbors(ProbabilityRanker):
     def kneighbors(self, X: Any, n_neighbors: int | None = None) -> TopK:
         """Return the nearest training rows and their similarities: in the result, ids are row
         numbers.
+
+        Parameters
+        ----------
+        X : matrix of shape (n, d)
+            Rows of features.
+        n_neighbors : int, default=None
+            How many; None is the parameter.
         """
         self._check_fitted()
         X = as_features(X, n_features=self.n_features_in_)

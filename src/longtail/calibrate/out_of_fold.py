@@ -29,6 +29,23 @@ def cross_fit(
     copy. Inside ``joblib.parallel_config`` its workers fit the copies. Refuses fewer than two
     folds, or more than rows.
 
+    Parameters
+    ----------
+    model : ranker
+        The model; it stays as it is.
+    X : matrix of shape (n, d)
+        Rows of features.
+    Y : matrix of shape (n, L), or list of lists of int
+        Labels of the rows.
+    k : int
+        Answers per row.
+    folds : int
+        Number of parts.
+    random_state : int, Generator or None, default=0
+        Seed.
+    **fit_options : object
+        Options of ``fit``; those that belong to rows are divided with them.
+
     >>> import longtail as lt
     >>> data = lt.data.make_longtail(n=200, d=50, L=20, random_state=0).train
     >>> cross_fit(lt.baselines.NearestNeighbors(), data.X, data.Y, k=3, folds=4).indices.shape

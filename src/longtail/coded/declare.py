@@ -153,6 +153,11 @@ class DECLARE(ProbabilityRanker):
         ``n_components``. ``estimator="network"`` takes our settings of the network instead, and
         ``estimator="linear"`` needs no torch.
 
+        Parameters
+        ----------
+        **params : object
+            Parameters that are to differ.
+
         >>> DECLARE.as_published(n_components=100).recovery
         'inner'
         """
@@ -164,8 +169,14 @@ class DECLARE(ProbabilityRanker):
     def fit(self, X: Any, Y: Any, *, checkpoint: str | os.PathLike[str] | None = None) -> Any:
         """Learn from features ``X`` (n, d) and labels ``Y`` (n, L).
 
-        ``checkpoint``: a folder for what the estimator keeps while it is trained, if it is a
-        network.
+        Parameters
+        ----------
+        X : matrix of shape (n, d)
+            Rows of features.
+        Y : matrix of shape (n, L), or list of lists of int
+            Labels of the rows.
+        checkpoint : str or path, default=None
+            A folder for what the estimator keeps while it is trained, if it is a network.
         """
         return self._learn(X, Y, checkpoint=checkpoint)
 
@@ -212,7 +223,13 @@ class DECLARE(ProbabilityRanker):
         return self.estimator_.predict(X)  # type: ignore[no-any-return]
 
     def transform(self, X: Any) -> np.ndarray:
-        """Return predicted codes ``z = h(x)``, (n, c) float32."""
+        """Return predicted codes ``z = h(x)``, (n, c) float32.
+
+        Parameters
+        ----------
+        X : matrix of shape (n, d)
+            Rows of features.
+        """
         self._check_fitted()
         return self._codes(let_pass(self._rows(X)))
 
@@ -242,12 +259,27 @@ class DECLARE(ProbabilityRanker):
     def oracle_topk(self, Y: Any, k: int = 5) -> TopK:
         """Return what the recovery makes of the true codes ``V_c^T y``: the answers of a perfect
         regressor.
+
+        Parameters
+        ----------
+        Y : matrix of shape (n, L)
+            Labels whose codes are decoded.
+        k : int, default=5
+            Answers per row.
         """
         self._check_fitted()
         return self._decode(self.code_.encode(Y), as_k(k))
 
     def ceiling(self, Y: Any, k: int = 1) -> float:
-        """Return precision at k of ``oracle_topk``: about the most that a regressor can reach."""
+        """Return precision at k of ``oracle_topk``: about the most that a regressor can reach.
+
+        Parameters
+        ----------
+        Y : matrix of shape (n, L)
+            Labels whose codes are decoded.
+        k : int, default=1
+            Answers per row.
+        """
         Y = as_labels(Y, n_labels=self.n_labels_)
         return float(precision_at_k(Y, self.oracle_topk(Y, k), k=k))
 
@@ -255,6 +287,15 @@ class DECLARE(ProbabilityRanker):
         """Return precision at each k, learned and with the true codes, side by side.
 
         ``longtail.evaluate`` says more about the learned answers.
+
+        Parameters
+        ----------
+        X : matrix of shape (n, d)
+            Rows of features.
+        Y : matrix of shape (n, L), or list of lists of int
+            Labels of the rows.
+        ks : tuple, default=(1, 3, 5)
+            Cut-offs.
         """
         Y = as_labels(Y, n_labels=self.n_labels_)
         top = self.predict_topk(X, max(ks))

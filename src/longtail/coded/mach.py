@@ -54,15 +54,20 @@ class MACH(ProbabilityRanker):
 
     Parameters
     ----------
-    n_buckets, n_repetitions : B and R; None for R = 16 with R B = L / 4, but at least 64 buckets
-        (or as many as labels)
-    estimator : "linear" (``OneVsAll``), "network" (``longtail.Network``), or one of these, or a
-        ``TextNetwork``, with its parameters; None for the network where torch is installed
-    aggregation : "logits" (sum of raw scores, as the authors' code does: it ranks better), "mean"
-        of probabilities (the paper), "min", "median", "unbiased"
-    candidates, least_hits : None decodes exactly; a number of buckets decodes as the paper does
-    hashed_features : width to which features are hashed, anew for each repetition; None for none
-    random_state, n_jobs : the same seed gives the same bits for any number of threads
+    n_buckets, n_repetitions : int or None
+        B and R; None for R = 16 with R B = L / 4, but at least 64 buckets (or as many as labels).
+    estimator : str, estimator or None
+        "linear" (``OneVsAll``), "network" (``longtail.Network``), or one of these, or a
+        ``TextNetwork``, with its parameters; None for the network where torch is installed.
+    aggregation : str
+        "logits" (sum of raw scores, as the authors' code does: it ranks better), "mean" of
+        probabilities (the paper), "min", "median", "unbiased".
+    candidates, least_hits : int or None; int
+        None decodes exactly; a number of buckets decodes as the paper does.
+    hashed_features : int or None
+        Width to which features are hashed, anew for each repetition; None for none.
+    random_state, n_jobs : int, Generator, RandomState or None; int or None
+        The same seed gives the same bits for any number of threads.
 
     After ``fit``: ``code_`` (the hashes; ``code_.n_ties_`` labels cannot be told from another one),
     ``repetitions_`` (fitted classifiers by number).
@@ -120,14 +125,25 @@ class MACH(ProbabilityRanker):
     ) -> Any:
         """Learn from features ``X`` (n, d) and labels ``Y`` (n, L).
 
-        ``repetitions``: the numbers of those to train; None for all. A model with some of them
-        answers with what it has. ``code``: a fitted ``HashCode`` to use, such as an injective one.
-        ``checkpoint``: a folder for finished repetitions; a training that was cut short, called
-        again with the same folder, data and parameters, goes on from there, also with other
-        ``repetitions``; a network keeps what it has learned so far, too. Inside
-        ``joblib.parallel_config`` its workers train them; a folder that all of them see saves
-        sending rows and weights, and repetitions of a lost worker are done again
-        (``longtail.distributed``). Classifiers that read texts are then trained where ``fit`` is.
+        Parameters
+        ----------
+        X : matrix of shape (n, d)
+            Rows of features.
+        Y : matrix of shape (n, L), or list of lists of int
+            Labels of the rows.
+        repetitions : iterable of int, default=None
+            The numbers of those to train; None for all. A model with some of them answers with
+            what it has.
+        code : HashCode, default=None
+            A fitted ``HashCode`` to use, such as an injective one.
+        checkpoint : str or path, default=None
+            A folder for finished repetitions; a training that was cut short, called again with
+            the same folder, data and parameters, goes on from there, also with other
+            ``repetitions``; a network keeps what it has learned so far, too. Inside
+            ``joblib.parallel_config`` its workers train them; a folder that all of them see
+            saves sending rows and weights, and repetitions of a lost worker are done again
+            (``longtail.distributed``). Classifiers that read texts are then trained where
+            ``fit`` is.
         """
         return self._learn(X, Y, repetitions=repetitions, code=code, checkpoint=checkpoint)
 
@@ -255,6 +271,11 @@ class MACH(ProbabilityRanker):
     def merge(cls, models: Iterable[MACH]) -> MACH:
         """Return one model of the repetitions that several were fitted with, on the same data and
         with the same parameters; the same bits as fitting them all at once.
+
+        Parameters
+        ----------
+        models : iterable of MACH
+            Models of some repetitions each.
         """
         return merged(cls, list(models))
 
@@ -306,6 +327,15 @@ class MACH(ProbabilityRanker):
         """Train the present networks further on ``X`` and ``Y`` (n, L), with all present labels.
 
         For networks only: linear classifiers have no cheaper way than ``fit``.
+
+        Parameters
+        ----------
+        X : matrix of shape (n, d)
+            Rows of features.
+        Y : matrix of shape (n, L), or list of lists of int
+            Labels of the rows.
+        epochs : int, default=1
+            Passes over the rows.
         """
         growing.fine_tune(self, X, Y, epochs=epochs)
         return self
@@ -321,7 +351,13 @@ class MACH(ProbabilityRanker):
         return len(self.repetitions_) * self.code_.n_buckets_
 
     def bucket_scores(self, X: Any) -> np.ndarray:
-        """Return the raw scores (n, R, B) of the trained repetitions, in order of their numbers."""
+        """Return the raw scores (n, R, B) of the trained repetitions, in order of their numbers.
+
+        Parameters
+        ----------
+        X : matrix of shape (n, d)
+            Rows of features.
+        """
         self._check_fitted()
         X = let_pass(self._rows(X))
         out = np.empty((X.shape[0], len(self.repetitions_), self.code_.n_buckets_), np.float32)

@@ -105,6 +105,11 @@ class Split:
         """Return a subset of rows (slice, boolean mask or array of row numbers), in the order
         given.
 
+        Parameters
+        ----------
+        rows : slice, mask or array of int
+            Which rows, in which order.
+
         >>> Split(Y=[[0], [1], [2]], texts=["a", "b", "c"]).take([2, 0]).texts
         ['c', 'a']
         """

@@ -75,6 +75,11 @@ class Description:
 
         Head, torso and tail are shaded. Draws on ``ax`` or a new figure, and returns the axes
         (``ax.figure.savefig("labels.png")``). Needs matplotlib: the extra "plot".
+
+        Parameters
+        ----------
+        ax : matplotlib axes, default=None
+            Where to draw; None makes a figure.
         """
         try:
             import matplotlib.pyplot as plt

@@ -57,7 +57,7 @@ def load_dataset(
         without one.
     random_state : int, Generator or None, default=0
         Seed of that draw.
-    **options
+    **options : object
         For tables ``text_column``, ``label_column``, ``label_separator``, ``text_joiner``,
         ``delimiter`` and ``by_field`` (see ``iter_table``); for a folder with a ``labels.jsonl``
         also ``label_text_field``, such as "text_en": the field that label texts come from, where a

@@ -125,6 +125,13 @@ def _warn_of_separator(
 def read_table(source: Any, **options: Any) -> tuple[list[str], list[list[str]]]:
     """Return ``(texts, label lists)`` of a whole table; the options are those of ``iter_table``.
 
+    Parameters
+    ----------
+    source : path or table
+        A file, or a table in memory.
+    **options : object
+        Those of ``iter_table``.
+
     >>> import pandas
     >>> read_table(pandas.DataFrame({"text": ["a cat"], "labels": [["pet", "mammal"]]}))
     (['a cat'], [['pet', 'mammal']])
@@ -145,6 +152,21 @@ def write_table(
 
     In CSV and TSV a label cell is a JSON list, or the names joined by ``label_separator`` (a name
     that holds the separator, or begins or ends with a blank, is then refused).
+
+    Parameters
+    ----------
+    path : str or path
+        The file; its name tells the format.
+    texts : iterable of str
+        One text per row.
+    label_lists : iterable
+        Names of the labels of each row.
+    text_column : str, default="text"
+        Name of the column of texts.
+    label_column : str, default="labels"
+        Name of the column of labels.
+    label_separator : str, default=None
+        What stands between labels; None writes a JSON list.
     """
     kind = table_format(path)
     rows = zip(texts, label_lists, strict=True)

@@ -18,13 +18,17 @@ class Part:
 
     Parameters
     ----------
-    representation : what the ranker reads. None: the rows as they come (texts for a ranker that
-        reads them, features for others); a vectoriser such as ``Tfidf()``: what it makes of the
-        texts, parts with the same settings share one; a number: the vectors (``embed``) that the
-        part of that number, an earlier one, makes of the texts
-    ranker : not yet fitted
-    label_texts : whether the text of every label is one more training row, with that label alone
-    name : what tables call it; None for the name of the ranker
+    representation : vectorizer, int or None
+        What the ranker reads. None: the rows as they come (texts for a ranker that reads them,
+        features for others); a vectoriser such as ``Tfidf()``: what it makes of the texts, parts
+        with the same settings share one; a number: the vectors (``embed``) that the part of that
+        number, an earlier one, makes of the texts.
+    ranker : ranker
+        Not yet fitted.
+    label_texts : bool
+        Whether the text of every label is one more training row, with that label alone.
+    name : str or None
+        What tables call it; None for the name of the ranker.
 
     >>> import longtail as lt
     >>> Part(lt.Tfidf(), lt.XRLinear(), label_texts=True).ranker

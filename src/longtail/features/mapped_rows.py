@@ -31,10 +31,19 @@ _CHUNK = 1 << 22
 def save_matrix(path: str | os.PathLike[str], X: Any, *, overwrite: bool = False) -> None:
     """Write a sparse matrix to the directory ``path``, for ``load_matrix``.
 
-    ``X``: anything that is accepted as features (dense rows become sparse), or an iterable of
-    blocks of rows, of equal width, where the whole does not fit into memory. Blocks are collected
-    in a temporary file beside ``path`` first. Refuses what ``fit`` would refuse (NaN, infinity), no
-    block at all, blocks of different width, and a directory that is not empty unless ``overwrite``.
+    Parameters
+    ----------
+    path : str or path
+        A folder.
+    X : matrix, or iterable of matrices
+        Anything that is accepted as features (dense rows become sparse), or an iterable of
+        blocks of rows, of equal width, where the whole does not fit into memory. Blocks are
+        collected in a temporary file beside ``path`` first.
+    overwrite : bool, default=False
+        Replace what is there.
+
+    Refuses what ``fit`` would refuse (NaN, infinity), no block at all, blocks of different width,
+    and a directory that is not empty unless ``overwrite``.
 
     >>> import tempfile, longtail as lt
     >>> folder = tempfile.mkdtemp() + "/rows"
@@ -73,6 +82,13 @@ def load_matrix(
     temporary files (``TMPDIR``) that go away with the matrix. Reads the columns once, to check that
     they are in order and within bounds; ``mmap=False`` reads everything into memory. Raises
     ``ModelFormatError`` for a damaged file, and ValueError for shards of different width.
+
+    Parameters
+    ----------
+    path : str, path or list of these
+        What ``save_matrix`` wrote; shards are joined.
+    mmap : bool, default=True
+        Map arrays from the file instead of reading them.
 
     >>> import tempfile
     >>> folder = tempfile.mkdtemp()

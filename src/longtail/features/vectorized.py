@@ -88,16 +88,19 @@ def vectorize_files(
 
     Parameters
     ----------
-    files : tables (.csv, .tsv, .jsonl, .parquet) or fastText lines; their rows follow one another
-        in this order
-    folder : where the rows go, for ``load_vectorized``
+    files : iterable of path
+        Tables (.csv, .tsv, .jsonl, .parquet) or fastText lines; their rows follow one another in
+        this order.
+    folder : str or path
+        Where the rows go, for ``load_vectorized``.
     vectorizer : Tfidf, default=None
         What to count; its parameters are used, it is not changed. None is ``Tfidf()``.
     block : int
         Characters of text in memory at a time.
     overwrite : bool, default=False
         Replace rows that are there.
-    **options : ``text_column``, ``label_column`` and so on, as for ``load_dataset``
+    **options : object
+        ``text_column``, ``label_column`` and so on, as for ``load_dataset``.
 
     Raises FileExistsError if the folder holds something else, and whatever reading a file raises.
 
@@ -152,6 +155,11 @@ def load_vectorized(folder: str | os.PathLike[str]) -> Dataset:
 
     ``vectorizer`` of the data set is what made ``X``; shards are joined as by ``load_matrix``.
     Raises DataFormatError for another folder, or one that is not finished.
+
+    Parameters
+    ----------
+    folder : str or path
+        Where the files are.
     """
     place = Path(folder)
     if not is_vectorized(place):

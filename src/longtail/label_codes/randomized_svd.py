@@ -34,6 +34,19 @@ def truncated_svd(
     ``n_components`` above the rank yields zeros at the end. Signs of singular vectors are
     arbitrary, here such that the entry of V largest in magnitude is positive.
 
+    Parameters
+    ----------
+    Y : csr_matrix
+        Labels of the rows.
+    n_components : int
+        Number of directions, c.
+    seed : int, default=0
+        Seed.
+    n_passes : int, default=4
+        Passes over the matrix.
+    n_threads : int, default=1
+        Number of threads.
+
     >>> U, s, V = truncated_svd(sp.csr_matrix(np.diag([3.0, 2.0, 1.0])), 2)
     >>> s.round(4)
     array([3., 2.], dtype=float32)

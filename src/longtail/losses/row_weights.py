@@ -36,7 +36,8 @@ def normalized_weights(Y: Any, propensity: Any = None, *, estimate: str = "bound
     ----------
     Y : matrix of shape (n, L), or list of lists of int
         Observed labels.
-    propensity : array (L,) or model, None for complete labels
+    propensity : array of shape (L,), propensity model or None
+        None for complete labels.
     estimate : str
         "bound" or "unbiased", see above; they agree where propensities are 1.
 

@@ -39,6 +39,15 @@ class State:
     def array(self, name: str, dtype: Any, shape: tuple[int | None, ...]) -> np.ndarray:
         """Return the array ``name``, refused unless it has this dtype and shape (None: any length).
 
+        Parameters
+        ----------
+        name : str
+            Name of an array.
+        dtype : dtype
+            What it must hold.
+        shape : tuple of int or None
+            What its shape must be.
+
         >>> State("demo", arrays={"bias": np.zeros(3, np.float32)}).array("bias", np.float32, (3,))
         array([0., 0., 0.], dtype=float32)
         """
@@ -57,7 +66,15 @@ class State:
         return found
 
     def put_csr(self, name: str, matrix: CsrArrays) -> None:
-        """Store a compressed sparse matrix as three arrays; ``csr`` reads it back."""
+        """Store a compressed sparse matrix as three arrays; ``csr`` reads it back.
+
+        Parameters
+        ----------
+        name : str
+            What the names of its arrays begin with.
+        matrix : tuple
+            ``(indptr, indices, values, n_cols)``.
+        """
         indptr, indices, values, _ = matrix
         self.arrays[f"{name}_indptr"] = indptr
         self.arrays[f"{name}_indices"] = indices
@@ -66,6 +83,15 @@ class State:
     def csr(self, name: str, n_rows: int, n_cols: int) -> CsrArrays:
         """Return the matrix stored by ``put_csr``: its offsets ascend, its columns lie in [0,
         n_cols).
+
+        Parameters
+        ----------
+        name : str
+            Name that ``put_csr`` was given.
+        n_rows : int
+            Number of rows, n.
+        n_cols : int
+            Number of columns.
         """
         indptr = self.array(f"{name}_indptr", np.int64, (n_rows + 1,))
         indices = self.array(f"{name}_indices", np.int32, (None,))
@@ -87,6 +113,13 @@ class State:
 
         ``name`` is that of one of them: "label_name" makes the arrays "label_names" and
         "label_name_ends".
+
+        Parameters
+        ----------
+        name : str
+            Name of one of them.
+        strings : iterable of str
+            What to store.
         """
         coded = [string.encode("utf-8", "surrogatepass") for string in strings]
         self.arrays[f"{name}s"] = np.frombuffer(b"".join(coded), np.uint8)
@@ -94,6 +127,13 @@ class State:
 
     def strings(self, name: str, count: int | None = None) -> list[str]:
         """Return the strings stored by ``put_strings``, refused unless there are ``count``.
+
+        Parameters
+        ----------
+        name : str
+            Name that ``put_strings`` was given.
+        count : int, default=None
+            How many there must be; None for any.
 
         >>> state = State("demo")
         >>> state.put_strings("label_name", ["cat", "dog"])
@@ -112,7 +152,15 @@ class State:
             raise ModelFormatError(f"array '{name}s' is not UTF-8: {error}") from None
 
     def count(self, name: str, most: int = 2**31 - 1) -> int:
-        """Return the whole number ``meta[name]``, between 0 and ``most``."""
+        """Return the whole number ``meta[name]``, between 0 and ``most``.
+
+        Parameters
+        ----------
+        name : str
+            Name in ``meta``.
+        most : int, default=2147483647
+            Largest number that is taken.
+        """
         value = self.meta.get(name)
         if type(value) is not int or not 0 <= value <= most:
             raise ModelFormatError(

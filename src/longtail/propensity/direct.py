@@ -55,8 +55,14 @@ class DirectPropensity(Propensity):
         """Learn from ``Y`` (n, L): observed labels. ``Y_queried`` (q, L): truth of the queried
         pairs, else 0.
 
-        ``queried`` (q, L): indicator of the pairs that were asked about; None means every pair of
-        those rows.
+        Parameters
+        ----------
+        Y : matrix of shape (n, L), or list of lists of int
+            Labels of the rows.
+        Y_queried : matrix of shape (q, L)
+            Truth of the queried pairs, else 0.
+        queried : matrix of shape (q, L), default=None
+            Indicator of the pairs that were asked about; None means every pair of those rows.
         """
         n_rows, observed = label_counts(Y)
         n_labels = len(observed)

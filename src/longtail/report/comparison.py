@@ -57,6 +57,11 @@ def compare(reports: Mapping[str, Report]) -> Comparison:
     Refuses reports on different test sets, or with other propensities, whose numbers do not
     compare.
 
+    Parameters
+    ----------
+    reports : mapping of str to Report
+        Reports by name, on the same rows.
+
     >>> import numpy as np
     >>> from longtail.report import evaluate
     >>> good, bad = np.eye(3), np.roll(np.eye(3), 1, axis=0)

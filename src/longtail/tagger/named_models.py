@@ -180,8 +180,22 @@ def make_model(
 ) -> Any:
     """Return the unfitted model of a name in ``MODELS``.
 
-    ``device``: where a network is trained, such as "cuda"; ``mach`` and ``declare`` stand on one
-    then. Raises ``ValueError`` for an unknown name and for a setting that the model does not take,
+    Parameters
+    ----------
+    name : str
+        One of ``MODELS``.
+    random_state : int, Generator or None, default=0
+        Seed.
+    n_jobs : int, default=None
+        Number of threads; None is all cores. Results do not depend on it.
+    memory_limit : int or str, default=None
+        Bytes, or a text like "2GB".
+    device : str, default=None
+        Where a network is trained, such as "cuda"; ``mach`` and ``declare`` stand on one then.
+    encoder : str, default=None
+        Folder or name of a pretrained encoder.
+
+    Raises ``ValueError`` for an unknown name and for a setting that the model does not take,
     ``MissingDependencyError`` where a package is missing without which it cannot be trained.
 
     >>> make_model("xr-linear")

@@ -62,37 +62,45 @@ class Tagger(Estimator):
 
     Parameters
     ----------
-    model : a ranker, a name (``longtail.tagger.MODELS``), or None to choose
-    quality : what is chosen where ``model`` is None: "fast", one linear model or a few trees, or
-        "best", every kind of model that the data and the machine allow, fused
-        (``longtail.tagger.best``), at several times the training
-    encoder, device : with "best", the folder (or name) of a pretrained encoder for the models that
-        read texts, and where they are trained; without an encoder, "best" needs no torch
-    vectorizer : a ``Tfidf``, or None to choose its parameters; a mapping, such as
-        ``{"min_df": 1}``, names those that are not to be chosen. A ``TfidfVectorizer``,
-        ``CountVectorizer`` or ``HashingVectorizer`` of scikit-learn is read as the ``Tfidf`` that
-        makes the same matrix. With features in place of texts, the fitted ``Tfidf`` that made
-        them (``vectorize_files``): the tagger then answers texts. Anything else with
-        ``fit_transform`` and ``transform`` from texts to rows needs ``savable=False``
-    rule : a decision rule of ``longtail.decide``, or anything with its ``select``, that chooses
-        among the 100 most probable labels of each text, and how many; None for the k best. A rule
-        that learns (``FrankWolfe``, ``Threshold``) does so on texts held out of the training.
-        ``BlockCoordinateAscent`` decides the texts of one call together
-    field_weights : weight of each text field, for texts with several (``longtail.tagger.fields``)
-    calibrate : whether to turn scores into probabilities (``longtail.tagger.held_out``), which
-        about doubles the time of training; without it scores are the model's own
-    learn_label_texts : whether the text of each label is learned from as one more text: rare labels
-        are found more often, frequent ones may lose precision. True: with that label alone;
-        "co-occurrence": with the labels that often occur with it too, as Gandalf has it, or a
-        number, the share of its texts from which on they count; or another graph of
-        ``longtail.augment.gandalf``
-    memory_limit : bytes, or a text like "2GB", that the training of a tree or of one-vs-all plans
-        for
-    savable : whether ``fit`` refuses, before it trains, a vectoriser, model or rule that could not
-        be saved: a saved model holds data and no code, so they have to be Longtail's own. False
-        takes any object with the methods; ``save`` then raises TypeError
-    random_state, n_jobs, memory_limit : for what is chosen here; a model that is given keeps its
-        own
+    model : ranker, str or None
+        A ranker, a name (``longtail.tagger.MODELS``), or None to choose.
+    quality : str
+        What is chosen where ``model`` is None: "fast", one linear model or a few trees, or "best",
+        every kind of model that the data and the machine allow, fused (``longtail.tagger.best``),
+        at several times the training.
+    encoder, device : str, path or None; str or None
+        With "best", the folder (or name) of a pretrained encoder for the models that read texts,
+        and where they are trained; without an encoder, "best" needs no torch.
+    vectorizer : Tfidf, mapping or None
+        A ``Tfidf``, or None to choose its parameters; a mapping, such as ``{"min_df": 1}``, names
+        those that are not to be chosen. A ``TfidfVectorizer``, ``CountVectorizer`` or
+        ``HashingVectorizer`` of scikit-learn is read as the ``Tfidf`` that makes the same matrix.
+        With features in place of texts, the fitted ``Tfidf`` that made them (``vectorize_files``):
+        the tagger then answers texts. Anything else with ``fit_transform`` and ``transform`` from
+        texts to rows needs ``savable=False``.
+    rule : decision rule or None
+        A decision rule of ``longtail.decide``, or anything with its ``select``, that chooses among
+        the 100 most probable labels of each text, and how many; None for the k best. A rule that
+        learns (``FrankWolfe``, ``Threshold``) does so on texts held out of the training.
+        ``BlockCoordinateAscent`` decides the texts of one call together.
+    field_weights : mapping or None
+        Weight of each text field, for texts with several (``longtail.tagger.fields``).
+    calibrate : bool
+        Whether to turn scores into probabilities (``longtail.tagger.held_out``), which about
+        doubles the time of training; without it scores are the model's own.
+    learn_label_texts : bool, float or str
+        Whether the text of each label is learned from as one more text: rare labels are found more
+        often, frequent ones may lose precision. True: with that label alone; "co-occurrence": with
+        the labels that often occur with it too, as Gandalf has it, or a number, the share of its
+        texts from which on they count; or another graph of ``longtail.augment.gandalf``.
+    memory_limit : int, float, str or None
+        Bytes, or a text like "2GB", that the training of a tree or of one-vs-all plans for.
+    savable : bool
+        Whether ``fit`` refuses, before it trains, a vectoriser, model or rule that could not be
+        saved: a saved model holds data and no code, so they have to be Longtail's own. False takes
+        any object with the methods; ``save`` then raises TypeError.
+    random_state, n_jobs : int, Generator, RandomState or None; int or None
+        For what is chosen here, as ``memory_limit`` is; a model that is given keeps its own.
 
     After ``fit``: ``vectorizer_``, ``model_``, ``rule_``, ``vocabulary_`` (names of the labels that
     at least one text has), ``label_counts_`` (L,) training texts of each label, ``n_rows_``,
@@ -167,21 +175,33 @@ class Tagger(Estimator):
     ) -> Tagger:
         """Learn from texts and their labels.
 
-        ``texts``: a list of strings; with several fields a mapping from field to list, or one
-        mapping a text; or features (n, d). ``labels``: one list, tuple, set or array of names a
-        text (a list of them, a pandas Series, an array of NumPy or pyarrow), where whole numbers
-        are names as in ``load_dataset`` (7 is "7") and a missing row has none; or a label matrix
-        (n, L) with ``label_names`` in column order. ``label_texts``: what each label is called in
-        words, in the order of ``label_names``, shown beside the name; a model that reads them
-        (``DualEncoder``, ``UniDEC``) takes names where there are none. ``validation``: further
-        texts and their labels, on which ``quality="best"`` learns which of its models to believe,
-        and which these do not learn from; without them a tenth of the texts is held out, and the
-        models are trained again on all. ``checkpoint``: a folder for finished parts of the
-        training; a ``fit`` that was cut short, called again with the same folder, data and
-        parameters, goes on from there (``longtail.linear.train.checkpoint``).
-
         Labels that no text has are left out, and the log says how many; not so those that a model
         can learn from what they are called.
+
+        Parameters
+        ----------
+        texts : list of str, mapping of field to list of str, list of mappings, or matrix
+            A list of strings; with several fields a mapping from field to list, or one mapping
+            per text; or features (n, d).
+        labels : list of lists of str, Series, array, or matrix of shape (n, L)
+            One list, tuple, set or array of names per text (a list of them, a pandas Series, an
+            array of NumPy or pyarrow), where whole numbers are names as in ``load_dataset`` (7
+            is "7") and a missing row has none; or a label matrix (n, L) with ``label_names`` in
+            column order.
+        label_names : sequence of str, default=None
+            Names of the columns of a label matrix.
+        label_texts : sequence of str, default=None
+            What each label is called in words, in the order of ``label_names``, shown beside
+            the name; a model that reads them (``DualEncoder``, ``UniDEC``) takes names where
+            there are none.
+        validation : tuple, default=None
+            Further texts and their labels, on which ``quality="best"`` learns which of its
+            models to believe, and which these do not learn from; without them a tenth of the
+            texts is held out, and the models are trained again on all.
+        checkpoint : str or path, default=None
+            A folder for finished parts of the training; a ``fit`` that was cut short, called
+            again with the same folder, data and parameters, goes on from there
+            (``longtail.linear.train.checkpoint``).
         """
         plan = self.plan(texts, labels, label_names=label_names, label_texts=label_texts)
         if validation is not None:
@@ -199,11 +219,29 @@ class Tagger(Estimator):
         label_names: Sequence[str] | None = None,
         label_texts: Sequence[str] | None = None,
     ) -> Plan:
-        """Return what ``fit`` would fit, and on what, without doing it; arguments as there."""
+        """Return what ``fit`` would fit, and on what, without doing it; arguments as there.
+
+        Parameters
+        ----------
+        texts : list of str, mapping or matrix
+            Texts, as in ``fit``.
+        labels : list of lists of str, or matrix
+            Labels, as in ``fit``.
+        label_names : sequence of str, default=None
+            Names of the columns of a label matrix.
+        label_texts : sequence of str, default=None
+            What labels are called in words, in the order of their ids.
+        """
         return make_plan(self, texts, labels, label_names, label_texts)
 
     def rows(self, plan: Plan) -> Rows:
-        """Fit the vectoriser of a plan and return its rows of features: one half of ``fit``."""
+        """Fit the vectoriser of a plan and return its rows of features: one half of ``fit``.
+
+        Parameters
+        ----------
+        plan : Plan
+            Of ``plan``.
+        """
         log.info("%s", plan.why)
         if plan.n_left_out:
             log.info("%d labels have no text among these rows and are left out", plan.n_left_out)
@@ -226,11 +264,18 @@ class Tagger(Estimator):
     ) -> Tagger:
         """Fit the model of a plan on its rows: the other half of ``fit``.
 
-        ``validation``: texts and their labels, in the ids of the plan.
-
-        ``curve``: from scores to probabilities, as ``longtail.tagger.held_out.Curve.of`` takes it
-        from the same model fitted on a part of the rows: no other one is learned then. A rule that
-        learns does so anew.
+        Parameters
+        ----------
+        rows : Rows
+            Of ``rows``.
+        checkpoint : str or path, default=None
+            Folder for what is finished: a call that was cut short goes on from there.
+        curve : Curve, default=None
+            From scores to probabilities, as ``longtail.tagger.held_out.Curve.of`` takes it from
+            the same model fitted on a part of the rows: no other one is learned then. A rule
+            that learns does so anew.
+        validation : tuple, default=None
+            Texts and their labels, in the ids of the plan.
         """
         began = time.perf_counter()
         plan, X = rows.plan, rows.X
@@ -298,7 +343,13 @@ class Tagger(Estimator):
         return gives_probabilities(self.model_)
 
     def transform(self, texts: Any) -> sp.csr_matrix:
-        """Return features (n, d) of texts, as the model sees them."""
+        """Return features (n, d) of texts, as the model sees them.
+
+        Parameters
+        ----------
+        texts : list of str, mapping or matrix
+            Texts, as in ``fit``.
+        """
         self._check_fitted()
         return rows_of(self._columns(texts), self.vectorizer_, check_weights(self.field_weights))
 
@@ -320,6 +371,21 @@ class Tagger(Estimator):
     ) -> TopK:
         """Return the label ids and scores, best first: ``predict`` without the names, for
         programs.
+
+        Parameters
+        ----------
+        texts : list of str, mapping or matrix
+            Texts, as in ``fit``.
+        k : int, default=5
+            Answers per row.
+        threshold : float, default=None
+            Answers with a lower score are left out.
+        include : iterable of str, default=None
+            Names of the only labels to answer with.
+        exclude : iterable of str, default=None
+            Names of labels never to answer with.
+        tail : float, default=0.0
+            From 0, best score first, to 1, where rare labels come forward.
         """
         options = AnswerOptions(k, threshold, include, exclude, tail)
         return self.rank(self.transform(texts), options)
@@ -362,13 +428,27 @@ class Tagger(Estimator):
     ) -> Any:
         """Return ``[(name, score), …]`` of each text, best first.
 
-        ``threshold``: answers with a lower score are left out. ``include``, ``exclude``: names of
-        the only labels to answer with, or of those never to. ``tail``: from 0 (best score first) to
-        1 (rare labels come forward, see ``longtail.tagger.tail``); scores stay as they are. With a
-        ``rule``, its labels are answered, at most k of them, in its order. ``as_frame``: a pandas
-        DataFrame instead, with one line per answer and the columns ``row``, ``rank``, ``label`` and
-        ``score``; ``row`` is the index of a Series that is asked about, so that the answers join
-        back (``TopK.to_frame``).
+        Parameters
+        ----------
+        texts : list of str, mapping or matrix
+            Texts, as in ``fit``.
+        k : int, default=5
+            Answers per row.
+        threshold : float, default=None
+            Answers with a lower score are left out. ``include``, ``exclude``: names of the only
+            labels to answer with, or of those never to.
+        include : iterable of str, default=None
+            Labels to choose from.
+        exclude : iterable of str, default=None
+            Labels to leave out.
+        tail : float, default=0.0
+            From 0 (best score first) to 1 (rare labels come forward, see
+            ``longtail.tagger.tail``); scores stay as they are. With a ``rule``, its labels are
+            answered, at most k of them, in its order.
+        as_frame : bool, default=False
+            A pandas DataFrame instead, with one line per answer and the columns ``row``,
+            ``rank``, ``label`` and ``score``; ``row`` is the index of a Series that is asked
+            about, so that the answers join back (``TopK.to_frame``).
 
         >>> import longtail as lt, pandas
         >>> tagger = lt.Tagger().fit(["paper jam", "log in"] * 5, [["printer"], ["login"]] * 5)
@@ -388,7 +468,13 @@ class Tagger(Estimator):
         return top.to_frame(self.label_names, rows=None if callable(index) else index)
 
     def named(self, top: TopK) -> list[list[tuple[str, float]]]:
-        """Return answers with label names, in the order given."""
+        """Return answers with label names, in the order given.
+
+        Parameters
+        ----------
+        top : TopK
+            Answers.
+        """
         names = self.label_names
         return [
             [(names[i], s) for i, s in zip(ids, scores, strict=True) if i >= 0]
@@ -421,6 +507,25 @@ class Tagger(Estimator):
 
         ``labels`` and ``label_names`` as in ``fit``. True labels that the model does not know are
         counted, and the report says so; ``unknown`` (n,) adds those that the data counted already.
+
+        Parameters
+        ----------
+        texts : list of str, mapping or matrix
+            Texts, as in ``fit``.
+        labels : list of lists of str, or matrix
+            True labels, as in ``fit``.
+        label_names : sequence of str, default=None
+            Names of the columns of a label matrix.
+        unknown : array of shape (n,), default=None
+            How many true labels of each row the data could not name.
+        k : int or sequence of int, default=(1, 3, 5)
+            Cut-offs.
+        title : str, default="Evaluation"
+            What the report is called.
+        n_resamples : int, default=1000
+            Resamples of the bootstrap; 0 for no intervals.
+        tail : float, default=0.0
+            From 0, best score first, to 1, where rare labels come forward.
         """
         truth = self.truth(labels, label_names, unknown)
         most = max([k] if isinstance(k, int) else k)
@@ -438,6 +543,11 @@ class Tagger(Estimator):
         space do not matter, and a text that is none of the training texts is taken for one with a
         probability of about 1 in 4,096, which ``Overlap.n_rows`` allows for. Models that were
         saved before fingerprints were kept do not know.
+
+        Parameters
+        ----------
+        texts : list of str, mapping or matrix
+            Texts, as in ``fit``.
         """
         self._check_fitted()
         columns = self._columns(texts)
@@ -454,6 +564,17 @@ class Tagger(Estimator):
 
         ``labels`` and ``label_names`` as in ``fit``; labels that this tagger does not know are
         missed. ``evaluate`` says much more, also about rare labels.
+
+        Parameters
+        ----------
+        texts : list of str, mapping or matrix
+            Texts, as in ``fit``.
+        labels : list of lists of str, or matrix
+            True labels, as in ``fit``.
+        k : int, default=1
+            Answers per row.
+        label_names : sequence of str, default=None
+            Names of the columns of a label matrix.
 
         >>> from sklearn.model_selection import cross_val_score
         >>> texts, labels = ["paper jam", "no wifi"] * 30, [["printer"], ["network"]] * 30
@@ -475,8 +596,18 @@ class Tagger(Estimator):
     ) -> Truth:
         """Return labels of evaluation data, in the label ids of this tagger.
 
-        ``among``: names of more labels than this tagger knows, its own included, among which to
-        measure it: labels that it does not know then count as missed, instead of being left out.
+        Parameters
+        ----------
+        labels : list of lists of str, or matrix
+            True labels, as in ``fit``.
+        label_names : sequence of str, default=None
+            Names of the columns of a label matrix.
+        unknown : array of shape (n,), default=None
+            How many true labels of each row the data could not name.
+        among : sequence of str, default=None
+            Names of more labels than this tagger knows, its own included, among which to
+            measure it: labels that it does not know then count as missed, instead of being left
+            out.
         """
         self._check_fitted()
         if among is None:
@@ -489,7 +620,16 @@ class Tagger(Estimator):
     ) -> Report:
         """Return the report on answers that were made already; options of ``longtail.evaluate``.
 
-        ``seen``: of ``trained_on``, so that the report says how many rows were trained on.
+        Parameters
+        ----------
+        truth : Truth
+            True labels, of ``Tagger.truth``.
+        top : TopK
+            Answers.
+        seen : Overlap, default=None
+            Of ``trained_on``, so that the report says how many rows were trained on.
+        **options : object
+            Those of ``longtail.evaluate``.
         """
         # What a rule chose is not the most probable.
         options.setdefault("probabilities", self.has_probabilities and self.rule_ is None)
@@ -498,6 +638,17 @@ class Tagger(Estimator):
     def with_parts(self, report: Report, texts: Any, truth: Truth, top: TopK) -> Report:
         """Return the report with what every part of a fused model adds, right after ``fit``; the
         same report for other models. ``top``: the answers to ``texts`` that it is about.
+
+        Parameters
+        ----------
+        report : Report
+            The report.
+        texts : list of str, mapping or matrix
+            Texts, as in ``fit``.
+        truth : Truth
+            True labels, of ``Tagger.truth``.
+        top : TopK
+            The answers to the texts.
         """
         return replace(report, parts=part_results(self, texts, truth, top))
 
@@ -506,14 +657,31 @@ class Tagger(Estimator):
     ) -> list[dict[str, float]]:
         """Return what ``tail`` from 0 to 1 does to precision, recall and coverage on these texts.
 
-        ``plain``: their answers without a lean, where they are there already.
+        Parameters
+        ----------
+        texts : list of str, mapping or matrix
+            Texts, as in ``fit``.
+        truth : Truth
+            True labels, of ``Tagger.truth``.
+        k : int, default=5
+            Answers per row.
+        plain : TopK, default=None
+            Their answers without a lean, where they are there already.
         """
         return lean_curve(self, texts, truth, k=k, plain=plain)
 
     def keep_report(
         self, report: Report, lean_curve: Sequence[Mapping[str, float]] | None = None
     ) -> None:
-        """Keep a report with the tagger, so that it is saved, shown and served with it."""
+        """Keep a report with the tagger, so that it is saved, shown and served with it.
+
+        Parameters
+        ----------
+        report : Report
+            The report.
+        lean_curve : list of dict, default=None
+            Of ``lean_curve``.
+        """
         summary = report.to_dict()
         if lean_curve is not None:
             summary["lean_curve"] = [dict(point) for point in lean_curve]
@@ -537,6 +705,15 @@ class Tagger(Estimator):
         """Return which words of one text speak for a label, an ``Explanation``; a list for a list.
 
         Without ``label``, for the best one. ``longtail.tagger.explanation`` tells how.
+
+        Parameters
+        ----------
+        text : str or mapping
+            One text, or its fields.
+        label : str, int or sequence of these, default=None
+            A label, or several; None is the best one.
+        n_terms : int, default=10
+            Most terms to name.
         """
         self._check_fitted()
         if label is None:
@@ -555,6 +732,15 @@ class Tagger(Estimator):
         """Yield the explanations of several labels, with a None after every step of the work.
 
         For servers, which have other things to do in between, or stop.
+
+        Parameters
+        ----------
+        text : str or mapping
+            One text, or its fields.
+        labels : sequence of str
+            Labels to explain.
+        n_terms : int, default=10
+            Most terms to name.
         """
         self._check_fitted()
         columns = self._columns([text])
@@ -575,10 +761,18 @@ class Tagger(Estimator):
         """Teach new labels from some texts, without training the others again; or, a model that
         reads label texts, from what they are called: ``add_labels(label_texts={name: text})``.
 
-        ``labels``: one list of names a text. Known names in them are not trained again, but tell
-        what else the texts are about; texts that have only known labels serve as negatives, and
-        keep the new labels from being answered everywhere: give some. Needs a model that can
-        (``model.add_labels``).
+        Parameters
+        ----------
+        texts : list of str, mapping or matrix, default=None
+            Texts that have the new labels, as in ``fit``.
+        labels : list of lists of str, default=None
+            One list of names a text. Known names in them are not trained again, but tell what
+            else the texts are about; texts that have only known labels serve as negatives, and
+            keep the new labels from being answered everywhere: give some.
+        label_texts : mapping of str to str, default=None
+            What new labels are called, by name.
+
+        Needs a model that can (``model.add_labels``).
         """
         self._check_fitted()
         if texts is None and labels is None and label_texts is not None:
