@@ -17,7 +17,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from longtail import persist
-from longtail._abilities import has_parameters
+from longtail._protocols import has_parameters
 from longtail._validation import as_features, as_labels, as_width, let_pass
 from longtail.answers.label_filter import LabelFilter
 from longtail.answers.topk import TopK

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail import metrics
-from longtail._abilities import has_parameters
+from longtail._protocols import has_parameters
 from longtail._validation import as_features, as_k, as_labels, as_seed, check_same_rows
 from longtail.base import unfitted
 from longtail.metrics.propensity_scored import inverse_propensities

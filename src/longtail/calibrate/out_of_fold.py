@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from longtail._abilities import has_parameters
+from longtail._protocols import has_parameters
 from longtail._validation import as_k
 from longtail.answers.topk import TopK
 from longtail.base import unfitted

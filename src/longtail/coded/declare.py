@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from longtail import persist
-from longtail._abilities import has_parameters
 from longtail._native import core
+from longtail._protocols import has_parameters
 from longtail._validation import as_k, as_labels, as_seed, let_pass
 from longtail.answers.label_filter import LabelFilter
 from longtail.answers.topk import TopK

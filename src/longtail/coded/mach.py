@@ -10,8 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail import __version__, persist
-from longtail._abilities import has_parameters
 from longtail._native import n_threads, native_info
+from longtail._protocols import has_parameters
 from longtail._validation import as_k, as_seed, let_pass
 from longtail.answers.label_filter import LabelFilter
 from longtail.answers.topk import TopK

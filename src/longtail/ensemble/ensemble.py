@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from longtail import persist
-from longtail._abilities import vectorizes
 from longtail._native import n_threads
+from longtail._protocols import vectorizes
 from longtail._validation import as_k, as_seed, let_pass
 from longtail.answers.label_filter import LabelFilter
 from longtail.answers.topk import TopK

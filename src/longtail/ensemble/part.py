@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from longtail._abilities import embeds, vectorizes
+from longtail._protocols import embeds, vectorizes
 from longtail.base import Ranker
 
 __all__ = ["Part", "as_parts"]

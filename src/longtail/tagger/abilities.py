@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from longtail._abilities import gives_probabilities
+from longtail._protocols import gives_probabilities
 from longtail.answers.topk import TopK
 
 __all__ = ["allowed", "can_filter", "cannot", "searching", "without"]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from longtail._abilities import vectorizes
+from longtail._protocols import vectorizes
 from longtail.base import unfitted
 from longtail.data.text_rows import TextRows
 from longtail.ensemble import Ensemble

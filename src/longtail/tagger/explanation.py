@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from longtail._abilities import explains
+from longtail._protocols import explains
 from longtail.answers.topk import TopK
 from longtail.data.text_rows import TextRows
 from longtail.ensemble import Ensemble

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from longtail._abilities import has_parameters
+from longtail._protocols import has_parameters
 from longtail._validation import as_labels
 from longtail.answers import Vocabulary
 from longtail.augment import append_rows

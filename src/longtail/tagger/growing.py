@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from longtail._abilities import grows_labels
+from longtail._protocols import grows_labels
 from longtail._validation import check_same_rows
 from longtail.answers import Vocabulary
 from longtail.data.label_lists import label_lists

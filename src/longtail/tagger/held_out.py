@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from longtail._abilities import gives_probabilities, has_parameters
+from longtail._protocols import gives_probabilities, has_parameters
 from longtail._validation import as_seed
 from longtail.decide.rule import CountingRule, LearningRule
 from longtail.features.mapped_rows import take_rows

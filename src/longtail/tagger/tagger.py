@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail import persist
-from longtail._abilities import gives_probabilities
+from longtail._protocols import gives_probabilities
 from longtail._validation import as_k, check_same_rows
 from longtail.answers import AnswerOptions, TopK, Vocabulary
 from longtail.base import Estimator

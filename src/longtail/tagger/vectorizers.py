@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from longtail._abilities import vectorizes
+from longtail._protocols import vectorizes
 from longtail.features import Tfidf
 from longtail.features.from_sklearn import is_sklearn_text_vectorizer, tfidf_from_sklearn
 from longtail.features.tfidf_params import TfidfParams

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from longtail._abilities import HasParameters
 from longtail._native import n_threads
+from longtail._protocols import HasParameters
 from longtail._validation import as_k, n_instances
 from longtail.deep.training.pruning_schedule import SCHEDULES
 from longtail.deep.training.schedule import DECAYS
