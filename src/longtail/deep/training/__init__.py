@@ -10,6 +10,6 @@
              └── checkpoint   go on from here another time
     cost, output_cost: what all of it will take, before it begins
 
-``Plan`` says how, ``Trainer`` does it. The loop knows batches, vectors, rates and epochs, and nothing
-of what encoders or layers are made of.
+``Plan`` says how, ``Trainer`` does it. The loop knows batches, vectors, rates and epochs, and
+nothing of what encoders or layers are made of.
 """
