@@ -71,7 +71,9 @@ def learn_from_held_out(
     ``fit_ranker``.
     """
     n = X.shape[0]
-    if has_parameters(rule):  # what it learns or counts is the tagger's own
+    if has_parameters(rule) or isinstance(
+        rule, type
+    ):  # what it learns or counts is the tagger's own
         rule = copied(rule)
     if isinstance(rule, CountingRule):
         rule.reset(Y.shape[1])
