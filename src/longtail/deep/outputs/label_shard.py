@@ -14,7 +14,6 @@ import torch
 
 from longtail.deep.group import Group
 from longtail.deep.objectives.objective import Bound, Objective, Pointwise
-from longtail.deep.outputs.chunks import Best
 from longtail.deep.outputs.layer import Layer
 
 __all__ = ["LabelShard"]
@@ -54,14 +53,10 @@ class LabelShard(Layer):
         self.inner.load(arrays, steps)
 
     def whole(self, arrays: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-        lengths = [s.stop - s.start for s in map(self._range, range(self.group.size))]
-        return {name: self.group.gather(array, lengths) for name, array in arrays.items()}
+        return {name: self.group.gather(array) for name, array in arrays.items()}
 
     def part(self, arrays: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
         return {name: array[self.own] for name, array in arrays.items()}
-
-    def _range(self, rank: int) -> slice:
-        return self.group.share(self.total, rank)
 
     def step(
         self,
@@ -80,15 +75,8 @@ class LabelShard(Layer):
 
     @torch.no_grad()
     def top(self, h: torch.Tensor, k: int) -> tuple[torch.Tensor, torch.Tensor]:
-        best = Best(min(k, self.total))
         ids, scores = self.inner.top(h, min(k, self.inner.n_labels))
-        each = [min(k, s.stop - s.start) for s in map(self._range, range(self.group.size))]
-        ids = self.group.gather((ids + self.own.start).T.contiguous(), each).T
-        scores = self.group.gather(scores.T.contiguous(), each).T
-        ids, order = ids.sort(dim=1)  # of equal scores the smaller label comes first
-        best.add([(ids, scores.gather(1, order))])
-        assert best.ids is not None
-        return best.ids, best.scores
+        return self.group.best(ids + self.own.start, scores, min(k, self.total))
 
     @torch.no_grad()
     def squared_errors(self, h: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
