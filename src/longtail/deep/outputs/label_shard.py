@@ -1,4 +1,5 @@
-"""``LabelShard``: an output layer of which this process has some labels, and others the rest.
+"""``LabelShard``: an output layer of which this process has some labels, and others the rest;
+``PoolShard``: of which each row looks at some.
 
 The layer inside knows its own labels only, from 0 on. Objectives are bound to the labels of all, so
 that what a row's labels sum up to stays true, and are asked about its own.
@@ -12,11 +13,13 @@ from typing import Any
 
 import torch
 
+from longtail.deep.batches.pairs import PoolTargets
 from longtail.deep.group import Group
 from longtail.deep.objectives.objective import Bound, Objective, Pointwise
 from longtail.deep.outputs.layer import Layer
+from longtail.deep.outputs.pool import Pool
 
-__all__ = ["LabelShard"]
+__all__ = ["LabelShard", "PoolShard"]
 
 
 class LabelShard(Layer):
@@ -81,6 +84,42 @@ class LabelShard(Layer):
     @torch.no_grad()
     def squared_errors(self, h: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         return self.group.sum(self.inner.squared_errors(h, targets[:, self.own]))
+
+
+class PoolShard(LabelShard):
+    """Labels ``own`` of a ``Pool`` of which each row of a batch names some.
+
+    A score is computed by the process that has the label, and known to all of them.
+    """
+
+    inner: Pool
+
+    @torch.no_grad()
+    def step(
+        self,
+        h: torch.Tensor,
+        targets: PoolTargets,
+        objective: Objective,
+        rate: float,
+        *,
+        want_loss: bool = False,
+    ) -> tuple[torch.Tensor | None, torch.Tensor]:
+        labels = targets.labels
+        here = (labels >= self.own.start) & (labels < self.own.stop)
+        counts = here.sum(1)
+        inside = torch.arange(max(1, int(counts.max())), device=h.device) < counts[:, None]
+        own = labels.new_full(inside.shape, -1)
+        own[inside] = labels[here] - self.own.start
+        z, gradient = torch.zeros_like(targets.targets), torch.zeros_like(h)
+        if self.inner.n_labels:  # a level may have fewer nodes than there are processes
+            z[here] = self.inner.pool_scores(h, own)[inside]
+        self.group.sum(z)
+        loss, g = objective.on_pool(z, targets.targets, targets.weights, targets.present)
+        if self.inner.n_labels:
+            own_g = g.new_zeros(inside.shape)
+            own_g[inside] = g[here]
+            gradient = self.inner.learn(h, own, own_g, rate)
+        return loss if want_loss else None, self.group.sum(gradient)
 
 
 class _SeenFromHere:
