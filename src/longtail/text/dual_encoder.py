@@ -201,17 +201,19 @@ class DualEncoder(TextRanker):
     ) -> Any:
         """Learn from texts (or ``Tokens``) ``X``, labels ``Y`` (n, L) and what labels are called.
 
+        Processes of a group train together, as in ``TextNetwork``: each has a range of the labels,
+        with their rows of weights.
+
         Parameters
         ----------
         X : list of str, or Tokens
             Texts.
         Y : matrix of shape (n, L), or list of lists of int
             Labels of the rows.
-        label_texts : list of str, default=None
-            One text per label, or ``Tokens``; without them a label is described by its shortest
-            training text. ``checkpoint`` as in ``TextNetwork``.
+        label_texts : list of str, or Tokens, default=None
+            One text per label; without them a label is described by its shortest training text.
         checkpoint : str or path, default=None
-            Folder for what is finished: a call that was cut short goes on from there.
+            As in ``TextNetwork``.
         """
         return self._learn(X, Y, label_texts=label_texts, checkpoint=checkpoint)
 
@@ -299,7 +301,7 @@ class DualEncoder(TextRanker):
         plan = self._training_plan(checkpoint)
         if start is not None:
             plan = plan.gentler(epochs)
-        from longtail.text.dual_training import train_dual_encoder
+        from longtail.text.dual_training import described_together, train_dual_encoder
 
         trained = train_dual_encoder(
             self, tokens, described, Y, plan, n_tokens=tokenizer.size, start=start
@@ -309,7 +311,7 @@ class DualEncoder(TextRanker):
         self.has_rows_ = np.bincount(Y.indices, minlength=Y.shape[1]) > 0
         if start is not None:
             self.has_rows_ |= start.has_rows_
-        self._take(self._described(described))
+        self._take(described_together(self._described, described, plan))
         self.history_, self.best_epoch_ = trained.outcome.history, trained.outcome.best_epoch
 
     def _training_plan(self, checkpoint: str | os.PathLike[str] | None = None) -> Any:
