@@ -64,8 +64,8 @@ class Beta(Calibrator):
 
         Parameters
         ----------
-        scores : array of shape (m,)
-            Scores.
+        scores : array
+            Scores, of any shape.
         """
         scores = np.clip(np.asarray(scores, np.float64), -LIMIT, LIMIT)
         return sigmoid(_logs(scores, self.squash) @ np.array([self.a, self.b]) + self.c)

@@ -53,8 +53,8 @@ class Calibrator(ABC):
 
         Parameters
         ----------
-        scores : array of shape (m,)
-            Scores.
+        scores : array
+            Scores, of any shape.
         """
 
     @abstractmethod

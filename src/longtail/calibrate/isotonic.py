@@ -72,8 +72,8 @@ class Isotonic(Calibrator):
 
         Parameters
         ----------
-        scores : array of shape (m,)
-            Scores.
+        scores : array
+            Scores, of any shape.
         """
         scores = np.clip(np.asarray(scores, np.float64), -LIMIT, LIMIT)
         return np.asarray(np.interp(scores, self.knots, self.values))

@@ -56,8 +56,8 @@ class Platt(Calibrator):
 
         Parameters
         ----------
-        scores : array of shape (m,)
-            Scores.
+        scores : array
+            Scores, of any shape.
         """
         scores = np.clip(np.asarray(scores, np.float64), -LIMIT, LIMIT)
         return sigmoid(self.slope * scores + self.intercept)

@@ -131,7 +131,7 @@ def contribution_by_bin(
     bins : LabelBins
         Groups of labels by frequency.
     k : int, default=5
-        Answers per row.
+        Answers per row that count.
     p : array of shape (L,), or a propensity model, default=None
         Propensities of labels.
     normalize : bool, default=True

@@ -49,7 +49,7 @@ def reliability(
     top : TopK, matrix of scores, or lists of ids
         The answers, best first.
     k : int, default=5
-        Answers per row.
+        Answers per row that count.
     n_bins : int, default=15
         Number of bins.
     labels : mask of shape (L,), default=None
@@ -107,7 +107,7 @@ def expected_calibration_error(
     top : TopK, matrix of scores, or lists of ids
         The answers, best first.
     k : int, default=5
-        Answers per row.
+        Answers per row that count.
     n_bins : int, default=15
         Number of bins.
     labels : mask of shape (L,), default=None

@@ -56,7 +56,7 @@ def confusion_at_k(
     top : TopK, matrix of scores, or lists of ids
         The answers, best first.
     k : int, default=5
-        Answers per row.
+        Answers per row that count.
     compat : str, default=None
         Conventions of another evaluator (``longtail.metrics.conventions``).
 
@@ -110,7 +110,7 @@ def macro_precision_at_k(
     top : TopK, matrix of scores, or lists of ids
         The answers, best first.
     k : int, default=5
-        Answers per row.
+        Answers per row that count.
     labels : str, default="all"
         Which labels to average over: "all", or "present" in the truth.
     compat : str, default=None
@@ -135,7 +135,7 @@ def macro_recall_at_k(
     top : TopK, matrix of scores, or lists of ids
         The answers, best first.
     k : int, default=5
-        Answers per row.
+        Answers per row that count.
     labels : str, default="all"
         Which labels to average over: "all", or "present" in the truth.
     compat : str, default=None
@@ -161,7 +161,7 @@ def macro_f1_at_k(
     top : TopK, matrix of scores, or lists of ids
         The answers, best first.
     k : int, default=5
-        Answers per row.
+        Answers per row that count.
     labels : str, default="all"
         Which labels to average over: "all", or "present" in the truth.
     compat : str, default=None
@@ -189,7 +189,7 @@ def macro_balanced_accuracy_at_k(
     top : TopK, matrix of scores, or lists of ids
         The answers, best first.
     k : int, default=5
-        Answers per row.
+        Answers per row that count.
     labels : str, default="all"
         Which labels to average over: "all", or "present" in the truth.
     compat : str, default=None
@@ -217,7 +217,7 @@ def macro_g_mean_at_k(
     top : TopK, matrix of scores, or lists of ids
         The answers, best first.
     k : int, default=5
-        Answers per row.
+        Answers per row that count.
     labels : str, default="all"
         Which labels to average over: "all", or "present" in the truth.
     compat : str, default=None
@@ -244,7 +244,7 @@ def macro_fowlkes_mallows_at_k(
     top : TopK, matrix of scores, or lists of ids
         The answers, best first.
     k : int, default=5
-        Answers per row.
+        Answers per row that count.
     labels : str, default="all"
         Which labels to average over: "all", or "present" in the truth.
     compat : str, default=None
@@ -273,7 +273,7 @@ def coverage_at_k(
     top : TopK, matrix of scores, or lists of ids
         The answers, best first.
     k : int, default=5
-        Answers per row.
+        Answers per row that count.
     labels : str, default="all"
         Which labels to average over: "all", or "present" in the truth.
     compat : str, default=None

@@ -89,7 +89,7 @@ class Matches:
         Parameters
         ----------
         k : int
-            Answers per row.
+            Answers per row that count.
         """
         return self._plain.hits(k)
 
@@ -100,7 +100,7 @@ class Matches:
         Parameters
         ----------
         k : int
-            Answers per row.
+            Answers per row that count.
         """
         return self._plain.dcg(k)
 
@@ -110,7 +110,7 @@ class Matches:
         Parameters
         ----------
         k : int
-            Answers per row.
+            Answers per row that count.
         """
         return self._plain.ideal_dcg(k)
 
@@ -138,7 +138,7 @@ class Matches:
         Parameters
         ----------
         k : int
-            Answers per row.
+            Answers per row that count.
         """
         return self._keep(
             ("predicted", k),
@@ -157,7 +157,7 @@ class Matches:
         Parameters
         ----------
         k : int
-            Answers per row.
+            Answers per row that count.
         """
         return self._keep(("label_counts", k), lambda: self._count_labels(min(k, self.top.k)))
 
@@ -180,7 +180,7 @@ class Matches:
         Parameters
         ----------
         k : int
-            Answers per row.
+            Answers per row that count.
         """
         return ConfusionCounts(
             self._total(self.hits(k)),

@@ -39,7 +39,7 @@ def micro_precision_at_k(Y_true: Any, top: Any, k: int = 5, *, compat: str | Non
     top : TopK, matrix of scores, or lists of ids
         The answers, best first.
     k : int, default=5
-        Answers per row.
+        Answers per row that count.
     compat : str, default=None
         Conventions of another evaluator (``longtail.metrics.conventions``).
 
@@ -63,7 +63,7 @@ def micro_recall_at_k(Y_true: Any, top: Any, k: int = 5, *, compat: str | None =
     top : TopK, matrix of scores, or lists of ids
         The answers, best first.
     k : int, default=5
-        Answers per row.
+        Answers per row that count.
     compat : str, default=None
         Conventions of another evaluator (``longtail.metrics.conventions``).
 
@@ -85,7 +85,7 @@ def micro_f1_at_k(Y_true: Any, top: Any, k: int = 5, *, compat: str | None = Non
     top : TopK, matrix of scores, or lists of ids
         The answers, best first.
     k : int, default=5
-        Answers per row.
+        Answers per row that count.
     compat : str, default=None
         Conventions of another evaluator (``longtail.metrics.conventions``).
 
@@ -120,7 +120,7 @@ def micro_balanced_accuracy_at_k(
     top : TopK, matrix of scores, or lists of ids
         The answers, best first.
     k : int, default=5
-        Answers per row.
+        Answers per row that count.
     compat : str, default=None
         Conventions of another evaluator (``longtail.metrics.conventions``).
 
@@ -141,7 +141,7 @@ def micro_g_mean_at_k(Y_true: Any, top: Any, k: int = 5, *, compat: str | None =
     top : TopK, matrix of scores, or lists of ids
         The answers, best first.
     k : int, default=5
-        Answers per row.
+        Answers per row that count.
     compat : str, default=None
         Conventions of another evaluator (``longtail.metrics.conventions``).
 
@@ -164,7 +164,7 @@ def micro_fowlkes_mallows_at_k(
     top : TopK, matrix of scores, or lists of ids
         The answers, best first.
     k : int, default=5
-        Answers per row.
+        Answers per row that count.
     compat : str, default=None
         Conventions of another evaluator (``longtail.metrics.conventions``).
 

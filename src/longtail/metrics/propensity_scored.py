@@ -88,7 +88,7 @@ def ps_precision_at_k(
     p : array of shape (L,), or a propensity model
         Propensities of labels.
     k : int, default=5
-        Answers per row.
+        Answers per row that count.
     normalize : bool, default=True
         Divide by the largest value that any answers could have.
     compat : str, default=None
@@ -122,7 +122,7 @@ def ps_recall_at_k(
     p : array of shape (L,), or a propensity model
         Propensities of labels.
     k : int, default=5
-        Answers per row.
+        Answers per row that count.
     normalize : bool, default=True
         Divide by the largest value that any answers could have.
     compat : str, default=None
@@ -153,7 +153,7 @@ def ps_dcg_at_k(
     p : array of shape (L,), or a propensity model
         Propensities of labels.
     k : int, default=5
-        Answers per row.
+        Answers per row that count.
     normalize : bool, default=True
         Divide by the largest value that any answers could have.
     compat : str, default=None
@@ -185,7 +185,7 @@ def ps_ndcg_at_k(
     p : array of shape (L,), or a propensity model
         Propensities of labels.
     k : int, default=5
-        Answers per row.
+        Answers per row that count.
     normalize : bool, default=True
         Divide by the largest value that any answers could have.
     compat : str, default=None

@@ -46,7 +46,7 @@ def precision_at_k(Y_true: Any, top: Any, k: int = 5, *, compat: str | None = No
     top : TopK, matrix of scores, or lists of ids
         The answers, best first.
     k : int, default=5
-        Answers per row.
+        Answers per row that count.
     compat : str, default=None
         Conventions of another evaluator (``longtail.metrics.conventions``).
 
@@ -75,7 +75,7 @@ def recall_at_k(Y_true: Any, top: Any, k: int = 5, *, compat: str | None = None)
     top : TopK, matrix of scores, or lists of ids
         The answers, best first.
     k : int, default=5
-        Answers per row.
+        Answers per row that count.
     compat : str, default=None
         Conventions of another evaluator (``longtail.metrics.conventions``).
 
@@ -101,7 +101,7 @@ def f1_at_k(Y_true: Any, top: Any, k: int = 5, *, compat: str | None = None) -> 
     top : TopK, matrix of scores, or lists of ids
         The answers, best first.
     k : int, default=5
-        Answers per row.
+        Answers per row that count.
     compat : str, default=None
         Conventions of another evaluator (``longtail.metrics.conventions``).
 
@@ -129,7 +129,7 @@ def dcg_at_k(Y_true: Any, top: Any, k: int = 5, *, compat: str | None = None) ->
     top : TopK, matrix of scores, or lists of ids
         The answers, best first.
     k : int, default=5
-        Answers per row.
+        Answers per row that count.
     compat : str, default=None
         Conventions of another evaluator (``longtail.metrics.conventions``).
 
@@ -154,7 +154,7 @@ def ndcg_at_k(Y_true: Any, top: Any, k: int = 5, *, compat: str | None = None) -
     top : TopK, matrix of scores, or lists of ids
         The answers, best first.
     k : int, default=5
-        Answers per row.
+        Answers per row that count.
     compat : str, default=None
         Conventions of another evaluator (``longtail.metrics.conventions``).
 
@@ -181,7 +181,7 @@ def hit_rate_at_k(Y_true: Any, top: Any, k: int = 5, *, compat: str | None = Non
     top : TopK, matrix of scores, or lists of ids
         The answers, best first.
     k : int, default=5
-        Answers per row.
+        Answers per row that count.
     compat : str, default=None
         Conventions of another evaluator (``longtail.metrics.conventions``).
 
@@ -208,7 +208,7 @@ def hamming_loss_at_k(Y_true: Any, top: Any, k: int = 5, *, compat: str | None =
     top : TopK, matrix of scores, or lists of ids
         The answers, best first.
     k : int, default=5
-        Answers per row.
+        Answers per row that count.
     compat : str, default=None
         Conventions of another evaluator (``longtail.metrics.conventions``).
 
