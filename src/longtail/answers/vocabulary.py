@@ -14,7 +14,7 @@ from longtail._lines import open_for_writing, read_text
 from longtail.answers.topk import TopK
 from longtail.exceptions import DataFormatError
 
-__all__ = ["Vocabulary", "grown_names"]
+__all__ = ["Vocabulary", "grown_names", "names_without"]
 
 
 class Vocabulary:
@@ -290,3 +290,14 @@ def grown_names(
         missing = "the new labels" if names is None else "the old labels, see name_labels"
         raise ValueError(f"either all labels have names or none: names are missing for {missing}")
     return Vocabulary([*known, *names])
+
+
+def names_without(known: Vocabulary | None, gone: np.ndarray) -> Vocabulary | None:
+    """Return the names of the labels that are left where ``gone`` (L,) is True for the others.
+
+    >>> names_without(Vocabulary(["cat", "dog"]), np.array([True, False])).names
+    ('dog',)
+    """
+    if known is None:
+        return None
+    return Vocabulary([name for name, out in zip(known, gone, strict=True) if not out])

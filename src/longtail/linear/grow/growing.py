@@ -16,8 +16,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail._native import n_threads
-from longtail._validation import as_features, as_k, as_labels
-from longtail.answers.vocabulary import Vocabulary, grown_names
+from longtail._validation import as_features, as_k, as_label_ids, as_labels
+from longtail.answers.vocabulary import grown_names, names_without
 from longtail.features.unit_length import unit_rows
 from longtail.linear.grow.arranging import arranged, install
 from longtail.linear.grow.inner_nodes import split_node, teach
@@ -76,7 +76,7 @@ def remove_labels(model: LinearRanker, labels: Sequence[int] | np.ndarray) -> No
     """Take labels out of a fitted model, as ``LinearRanker.remove_labels`` says."""
     check_whole(model)
     gone = np.zeros(model.n_labels_, bool)
-    gone[_label_ids(labels, model.n_labels_)] = True
+    gone[as_label_ids(labels, model.n_labels_)] = True
     if gone.all():
         raise ValueError("a model without labels has nothing to answer: keep one at least")
     if model.kept_rows_ is not None:
@@ -91,9 +91,7 @@ def remove_labels(model: LinearRanker, labels: Sequence[int] | np.ndarray) -> No
         layers[t] = arranged(model, [layers[t]], keep, np.append(0, ptr[1:][alive]))
         keep = alive
     model.n_labels_ = int((~gone).sum())
-    if model.label_names_ is not None:
-        kept = zip(model.label_names_, gone, strict=True)
-        model.label_names_ = Vocabulary([name for name, out in kept if not out])
+    model.label_names_ = names_without(model.label_names_, gone)
     for name, values in _per_label(model):
         setattr(model, name, values[~gone])
     install(model, layers, names.astype(np.int32))
@@ -106,7 +104,7 @@ def partial_fit(model: LinearRanker, X: Any, Y: Any, labels: Any = None) -> None
     Y = as_labels(Y, n_rows=X.shape[0], n_labels=model.n_labels_)
     if Y.shape[1] != model.n_labels_:
         raise ValueError(f"Y must have a column for each of {model.n_labels_} labels")
-    changed = np.unique(Y.indices) if labels is None else _label_ids(labels, model.n_labels_)
+    changed = np.unique(Y.indices) if labels is None else as_label_ids(labels, model.n_labels_)
     if len(changed) == 0:
         return
     layer = model.layers_[-1]
@@ -155,13 +153,6 @@ def _features(model: LinearRanker, X: Any) -> sp.csr_matrix:
     X = as_features(X, n_features=model.n_features_in_)
     X = sp.csr_matrix(X) if not sp.issparse(X) else X
     return unit_rows(X, n_threads(model.n_jobs)) if model.normalize else X
-
-
-def _label_ids(labels: Any, n_labels: int) -> np.ndarray:
-    ids = np.unique(np.asarray(labels))
-    if len(ids) and (ids.dtype.kind not in "iu" or ids[0] < 0 or ids[-1] >= n_labels):
-        raise ValueError(f"labels must be ids from 0 to {n_labels - 1}, got {labels!r}")
-    return ids.astype(np.int64)
 
 
 def _per_label(model: LinearRanker) -> list[tuple[str, np.ndarray]]:
