@@ -132,7 +132,7 @@ def _work(
     ends: list[Connection],
     loaded: list[Loaded],
 ) -> None:
-    """What a worker process does; ``ends``: those of the supervisor's pipes that a fork copies,
+    """Serve, as one worker process; ``ends``: those of the supervisor's pipes that a fork copies,
     which nobody else may keep open; ``loaded``: a box that may have the model.
     """
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
