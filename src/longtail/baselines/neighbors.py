@@ -196,7 +196,7 @@ class NearestNeighbors(ProbabilityRanker):
         Parameters
         ----------
         labels : sequence of int
-            Ids of the labels to take out.
+            Ids of the labels that go.
 
         >>> model = NearestNeighbors().fit([[1, 0], [0, 1]], [[0], [1]])
         >>> model.remove_labels([0]).n_labels_
