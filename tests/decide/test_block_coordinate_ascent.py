@@ -242,3 +242,23 @@ def test_weights_of_annealing_lie_in_0_to_1() -> None:
     for weights in ((-0.01,), (0.5, 1.01), (float("nan"),)):
         with pytest.raises(ValueError, match=r"annealing must hold weights in \[0, 1\]"):
             BlockCoordinateAscent("macro_f1", k=1, annealing=weights).select(WORKED)
+
+
+def test_the_last_sweep_is_never_one_of_annealing() -> None:
+    eta = np.random.default_rng(0).random((30, 8)).astype(np.float32)
+    same = {"k": 2, "n_starts": 1, "max_sweeps": 1}
+    with_, without = (
+        BlockCoordinateAscent("macro_f1", annealing=weights, **same) for weights in ((1.0, 1.0), ())
+    )
+    assert with_.select(eta) == without.select(eta)
+    np.testing.assert_array_equal(with_.utilities_, without.utilities_)
+
+
+def test_every_start_has_a_seed_of_its_own() -> None:
+    eta = np.random.default_rng(0).random((30, 8)).astype(np.float32)
+    same = {"k": 2, "init": "random", "max_sweeps": 1}
+    several = BlockCoordinateAscent("macro_f1", n_starts=4, random_state=5, **same)
+    several.select(eta)
+    alone = BlockCoordinateAscent("macro_f1", n_starts=1, random_state=5 + 3, **same)
+    alone.select(eta)
+    assert several.start_utilities_[3] == alone.utility_ != several.start_utilities_[0]

@@ -9,6 +9,7 @@ from decide_cases import CELLS, f1
 
 import longtail as lt
 from longtail import FrankWolfe
+from longtail._models import from_state
 from longtail.decide import TopKRule, WeightedTopK, madow_sample
 from longtail.decide.line_search import best_step
 from longtail.decide.objective import Counts, MacroObjective
@@ -213,6 +214,13 @@ def test_save_and_load(tmp_path) -> None:
     rule.save(tmp_path / "rule")
     again = lt.load(tmp_path / "rule")
     assert again.select(TWO) == rule.select(TWO) and again.utility_ == rule.utility_
+    for name in ("weights", "utilities"):
+        state = rule._get_state()
+        if name == "weights":
+            state.arrays["a"] = state.arrays["b"] = np.zeros((0, 2))
+        state.arrays[name] = np.zeros(0)
+        with pytest.raises(lt.ModelFormatError, match="at least one rule"):
+            from_state(state)
     with pytest.raises(TypeError, match="cannot be saved"):
         FrankWolfe(f1, k=1).fit(TWO, TWO).save(tmp_path / "other")
 
@@ -237,6 +245,9 @@ def test_line_search() -> None:
     assert best_step(lambda x: -x) == (0.0, 0.0)
     assert best_step(lambda x: x, concave=True)[0] == 1.0
     assert step < 1
+    asked: list[np.ndarray] = []
+    best_step(lambda x: asked.append(x) or x, n_grid=4)
+    assert asked[0].tolist() == [0, 0.25, 0.5, 0.75, 1]
 
 
 def test_starts_that_are_arrays_are_not_saved(tmp_path) -> None:

@@ -106,6 +106,8 @@ def test_weights_of_the_card() -> None:
     scaled = losses.surrogate_weights(p, mean_one=True)
     assert scaled.mean() == pytest.approx(1)
     np.testing.assert_allclose(scaled / scaled[0], (2 / p - 1) / (2 / 0.2 - 1))
+    nothing = losses.surrogate_weights([0.5, 0.5], [0, 0], balance="after", mean_one=True)
+    assert nothing.tolist() == [0, 0]
 
 
 def test_lighter_negatives_are_the_same_problem() -> None:
@@ -204,6 +206,11 @@ def test_draws() -> None:
 def test_refusals(call: Any, message: str) -> None:
     with pytest.raises((ValueError, TypeError), match=message):
         call()
+
+
+def test_a_beta_of_zero_balances_nothing() -> None:
+    with np.errstate(all="raise"):
+        assert losses.class_balance([0, 1, 5], beta=0).tolist() == [0, 1, 1]
 
 
 def test_scores_that_are_no_numbers() -> None:

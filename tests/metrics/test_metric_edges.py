@@ -132,6 +132,11 @@ def test_bad_propensities_are_refused(p, message):
         metrics.ps_precision_at_k(np.eye(2), np.eye(2), p, k=1)
 
 
+def test_a_label_may_weigh_nothing():
+    p = SimpleNamespace(inverse_=[0.0, 3.0])
+    assert metrics.ps_precision_at_k(np.eye(2), np.eye(2), p, k=1, normalize=False) == 1.5
+
+
 def test_matches_belong_to_their_truth():
     Y = sp.identity(2, format="csr")
     m = metrics.match(Y, np.eye(2))

@@ -40,9 +40,10 @@ OPERATORS: dict[type[ast.AST], type[ast.AST]] = {
 
 
 class Mutant(NamedTuple):
-    """A change: the line it is on, the text before and after, and the whole file with it."""
+    """A change: its line and the text of that, before and after, and the whole file with it."""
 
     line: int
+    text: str
     before: str
     after: str
     source: str
@@ -58,15 +59,17 @@ def mutants(source: str) -> Iterator[Mutant]:
     >>> [mutant.what for mutant in mutants("if a < 2:\\n    b = not c")]
     ['a < 2  ->  not (a < 2)', 'a < 2  ->  a <= 2', '2  ->  3', 'not c  ->  c']
     """
+    lines = source.splitlines()
     for node in _nodes(ast.parse(source)):
+        place = node.lineno, lines[node.lineno - 1].strip()
         for changed in _changed(node):
             before, after = ast.unparse(node), ast.unparse(changed)
-            yield Mutant(node.lineno, before, after, _spliced(source, node, f"({after})"))
+            yield Mutant(*place, before, after, _spliced(source, node, f"({after})"))
         if isinstance(node, (ast.If, ast.IfExp, ast.While)) and not _is_turned_round(node.test):
             test, after = ast.unparse(node.test), f"not ({ast.unparse(node.test)})"
-            yield Mutant(node.lineno, test, after, _spliced(source, node.test, after))
+            yield Mutant(*place, test, after, _spliced(source, node.test, after))
         if isinstance(node, ast.Raise):
-            yield Mutant(node.lineno, ast.unparse(node), "pass", _spliced(source, node, "pass"))
+            yield Mutant(*place, ast.unparse(node), "pass", _spliced(source, node, "pass"))
 
 
 def _nodes(tree: ast.AST) -> Iterator[ast.expr | ast.stmt]:

@@ -20,6 +20,8 @@ import longtail as lt
 from longtail.exceptions import ModelFormatError
 from longtail.persist import State, load, save
 from longtail.persist.manifest import decode
+from longtail.persist.records import short
+from longtail.persist.values import parse_json
 
 
 @pytest.fixture
@@ -267,6 +269,18 @@ def test_texts_that_are_not_manifests(folder: Path, text: bytes, message: str) -
     (folder / "manifest.json").write_bytes(text)
     with pytest.raises(ModelFormatError, match=message):
         load(folder)
+
+
+def test_numbers_are_at_most_a_thousand_characters_long() -> None:
+    longest = b"0." + b"5" * 998
+    assert parse_json(longest) == 5 / 9
+    with pytest.raises(ModelFormatError, match="out of range"):
+        parse_json(longest + b"5")
+
+
+def test_messages_show_short_values_and_name_long_ones() -> None:
+    assert short([0] * 3) == "[0, 0, 0]" and short([0] * 40) == "list"
+    assert short([0] * 39) == repr([0] * 39)[:57] + "..."
 
 
 def test_many_repeated_keys_are_refused_at_once() -> None:

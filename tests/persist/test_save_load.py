@@ -155,6 +155,26 @@ def test_endless_values_are_refused(tmp_path: Path) -> None:
         save(tmp_path / "m", state)
 
 
+def test_parts_are_at_most_sixteen_deep(tmp_path: Path) -> None:
+    state = State("demo")
+    for _ in range(16):
+        state = State("demo", parts={"inner": state})
+    save(tmp_path / "m", state)
+    assert same(load(tmp_path / "m"), state)
+    with pytest.raises(ValueError, match="nested more than 16 deep"):
+        save(tmp_path / "n", State("demo", parts={"inner": state}))
+
+
+def test_values_are_at_most_fifty_deep(tmp_path: Path) -> None:
+    value: list = []
+    for _ in range(49):
+        value = [value]
+    save(tmp_path / "m", State("demo", {"value": value}))
+    assert load(tmp_path / "m").params == {"value": value}
+    with pytest.raises(ValueError, match="nested more than 50 deep"):
+        save(tmp_path / "n", State("demo", {"value": [value]}))
+
+
 @pytest.mark.parametrize(
     "array",
     [np.array([None]), np.array(["a"]), np.array([1j]), np.array([b"x"]), np.zeros(1, "M8[s]")],
@@ -345,6 +365,8 @@ def test_state_readers_refuse_what_does_not_fit() -> None:
     ]:
         with pytest.raises(ModelFormatError):
             state.array(name, dtype, shape)
+    with pytest.raises(ModelFormatError, match=r"float64 of shape \(any, 3\), it is float32 of"):
+        state.array("a", np.float64, (None, 3))
     assert state.count("n") == 3
     for name in ("bad", "neg", "missing"):
         with pytest.raises(ModelFormatError):
@@ -368,6 +390,14 @@ def test_sparse_arrays_are_bounded(indptr: list[int], indices: list[int], fault:
     state.put_csr("m", (np.array(indptr), np.array(indices, np.int32), values, 5))
     with pytest.raises(ModelFormatError, match=fault):
         state.csr("m", 2, 5)
+
+
+def test_sparse_arrays_may_have_empty_rows() -> None:
+    state = State("demo")
+    stored = np.array([0, 0, 2]), np.array([0, 4], np.int32), np.ones(2, np.float32), 5
+    state.put_csr("m", stored)
+    for found, expected in zip(state.csr("m", 2, 5), stored, strict=True):
+        np.testing.assert_array_equal(found, expected)
 
 
 def test_saving_from_a_folder_that_was_removed(

@@ -128,6 +128,10 @@ class TestRichards:
         Y = nested_labels(np.array([1, 2, 3]))
         with pytest.warns(PropensityWarning, match="only 3 distinct"):
             RichardsPropensity().fit(Y, propensity=[0.1, 0.2, 0.3])
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", PropensityWarning)
+            five = nested_labels(np.arange(1, 6))
+            RichardsPropensity().fit(five, propensity=[0.1, 0.2, 0.3, 0.4, 0.5])
         with pytest.raises(ValueError, match="scale"):
             RichardsPropensity(scale="linear").fit(Y, propensity=[0.1, 0.2, 0.3])
         with pytest.raises(ValueError, match="has 3 labels"):
