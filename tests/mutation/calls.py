@@ -11,11 +11,10 @@ fixture calls counts for all tests of its file.
 from __future__ import annotations
 
 import ast
+import faulthandler
 import json
-import resource
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -57,13 +56,14 @@ class Calls:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> Iterator[None]:
-        self.now = item.nodeid.partition("::")[0]
+        self.now = _file(item.nodeid)
         self._listen_again()
         yield
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Iterator[None]:
-        self.now = item.nodeid
+        if isinstance(item, pytest.Function):  # examples of a file build on each other
+            self.now = item.nodeid
         self._listen_again()  # a doctest ends it
         yield
         self.now = EVERY
@@ -78,21 +78,17 @@ class Calls:
 
 
 class Only:
-    """Keep tests that are named, or are in a file that is named; the quick ones come first.
+    """Keep tests that are named, or in a place that is named; files that are quick come first.
 
-    A test that takes much longer than it did, in time of the processor, ends the process.
+    A test that takes much longer than it did ends the process.
     """
 
-    def __init__(self, named: set[str], seconds: dict[str, float]) -> None:
-        self.named, self.seconds = named, seconds
+    def __init__(self, named: set[str], seconds: dict[str, float], patience: float = 1) -> None:
+        self.named, self.seconds, self.patience = named, seconds, patience
 
     @property
     def files(self) -> list[str]:
-        return sorted({name.partition("::")[0] for name in self.named})
-
-    def expected(self) -> float:
-        """Return how many seconds these tests have taken."""
-        return sum(seconds for name, seconds in self.seconds.items() if name in self)
+        return sorted({_file(name) for name in self.named})
 
     def __contains__(self, name: str) -> bool:
         folders = [name[:at] for at, letter in enumerate(name) if letter in "/:"]
@@ -100,11 +96,24 @@ class Only:
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         items[:] = [item for item in items if item.nodeid in self]
-        items.sort(key=lambda item: self.seconds.get(item.nodeid, 0.0))
+        seconds: dict[str, float] = {}
+        for item in items:
+            file = _file(item.nodeid)
+            seconds[file] = seconds.get(file, 0.0) + self.seconds.get(item.nodeid, 0.0)
+        items.sort(key=lambda item: seconds[_file(item.nodeid)])
+
+    def pytest_sessionstart(self) -> None:
+        self._end_after(60)  # while modules are imported
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
-        limit = time.process_time() + 10 + 5 * self.seconds.get(nodeid, 1.0)
-        resource.setrlimit(resource.RLIMIT_CPU, (int(limit), resource.RLIM_INFINITY))
+        self._end_after(30 + 10 * self.seconds.get(nodeid, 1.0))
+
+    def _end_after(self, seconds: float) -> None:
+        faulthandler.dump_traceback_later(self.patience * seconds, exit=True, file=2)
+
+
+def _file(name: str) -> str:
+    return name.partition("::")[0]
 
 
 def callers_of(path: str, source: str, line: int, callers: dict[str, list[str]]) -> set[str]:

@@ -21,16 +21,14 @@ import os
 import platform
 import queue
 import shutil
-import signal
 import sys
 import tempfile
-import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
-import hypothesis.extra.numpy  # noqa: F401  slow to load: see `passes`
+import hypothesis.extra.numpy  # noqa: F401  see `passes`
 import pytest
 import scipy.sparse  # noqa: F401
 import sybil  # noqa: F401
@@ -160,9 +158,12 @@ class Plain(NamedTuple):
 def measure(copy: Path, room: str) -> Plain:
     """Run the tests of a room without a mutant. Raises if they fail."""
     calls = Calls(copy, f"src/longtail/{room}", copy / f"{room}.json")
-    if not passes(copy, everything(room), None, calls):
+    if not passes(copy, everything(room), calls):
         raise SystemExit(f"the tests of {room} fail without a mutant")
-    return Plain(*json.loads(calls.out.read_text(encoding="utf-8")))
+    plain = Plain(*json.loads(calls.out.read_text(encoding="utf-8")))
+    if not passes(copy, everything(room), Only({*everything(room)}, plain.seconds)):
+        raise SystemExit(f"the tests of {room} fail in another order")
+    return plain
 
 
 def killed(copy: Path, path: Path, mutant: Mutant, plain: Plain, jobs: int) -> bool:
@@ -179,8 +180,8 @@ def killed(copy: Path, path: Path, mutant: Mutant, plain: Plain, jobs: int) -> b
     callers = callers_of(path.as_posix(), before, mutant.line, plain.callers)
     try:
         for tests in (callers, {*everything(path.parts[2])}):
-            only = Only(tests, plain.seconds)
-            if tests and not passes(copy, only.files, jobs * (60 + 4 * only.expected()), only):
+            only = Only(tests, plain.seconds, patience=jobs)
+            if tests and not passes(copy, only.files, only):
                 return True
         return False
     finally:
@@ -192,30 +193,19 @@ def everything(room: str) -> list[str]:
     return [f"src/longtail/{room}", f"tests/{room}"]
 
 
-def passes(
-    copy: Path, tests: list[str], seconds: float | None, plugin: Calls | Only | None = None
-) -> bool:
-    """Return whether tests pass within ``seconds``.
-
-    They run in a fork of this process, which has loaded already what is slow to load.
-    """
+def passes(copy: Path, tests: list[str], plugin: Calls | Only) -> bool:
+    """Return whether tests pass, in a fork of this process: it has loaded what is slow to load."""
     child = os.fork()
     if child == 0:
         try:
             os._exit(run_tests(copy, tests, plugin))
         finally:
             os._exit(1)
-    began = time.monotonic()
-    while True:
-        done, status = os.waitpid(child, os.WNOHANG)
-        if done:
-            return os.waitstatus_to_exitcode(status) in (pytest.ExitCode.OK, NO_TESTS)
-        if seconds is not None and time.monotonic() - began > seconds:
-            os.kill(child, signal.SIGKILL)
-        time.sleep(0.02)
+    _, status = os.waitpid(child, 0)
+    return os.waitstatus_to_exitcode(status) in (pytest.ExitCode.OK, NO_TESTS)
 
 
-def run_tests(copy: Path, tests: list[str], plugin: Calls | Only | None) -> int:
+def run_tests(copy: Path, tests: list[str], plugin: Calls | Only) -> int:
     """Run tests of a copy in this process, without a word, and return pytest's exit code."""
     nothing = os.open(os.devnull, os.O_RDWR)
     for stream in range(3):
@@ -228,7 +218,7 @@ def run_tests(copy: Path, tests: list[str], plugin: Calls | Only | None) -> int:
         os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
         sys.dont_write_bytecode = True
     options = ["-x", "-q", "-p", "no:cacheprovider", "--hypothesis-seed=0"]
-    return int(pytest.main([*options, *tests], [plugin] if plugin else []))
+    return int(pytest.main([*options, *tests], [plugin]))
 
 
 if __name__ == "__main__":
