@@ -13,9 +13,8 @@
 // gradient of the last pass as in LIBLINEAR: with 16 lanes that bound is rarely met. When the awake rows have
 // converged, every row is woken for one full pass, and only a full pass that meets the tolerance ends the descent. So
 // sleeping costs no accuracy. For the same reason the descent can begin with a few rows: those that are positive in
-// some lane and a sample of the others, a sixteenth of many. Lanes whose projected gradient is below a twentieth of
-// the tolerance are left alone: such steps are most of all steps, and none of them decides whether the tolerance is
-// met.
+// some lane and a sample of the others, a sixteenth of many. Lanes whose projected gradient is a small part of the
+// tolerance are left alone: such steps are most of all steps, and none of them decides whether the tolerance is met.
 //
 // A feature of a single row has the weight a_i y_i x_if, at any time: it adds a_i x_if^2 to G, and its line of weights
 // need not be touched until the end. Nearly half the features of a cluster are such (rows.single_sq).
@@ -43,6 +42,9 @@ struct Rng {  // xorshift64
 
 constexpr int64_t kRowsPerLook = 256;  // at the flag that stops it
 constexpr int32_t kFewPasses = 10;     // where so few are allowed all are full: a descent cut short has seen every row
+// Parts of the tolerance below which a gradient is left alone: in problems that may begin with a sample, and in those
+// that see every row there is, where more would cost precision.
+constexpr float kNegligible = 0.15f, kNegligibleOfAll = 0.05f;
 
 // Every so many rows are in the sample that descent begins with: 256 rows at least.
 int64_t sample_step(int64_t n_rows) { return n_rows < 512 ? 1 : n_rows < 4096 ? n_rows / 256 : 16; }
@@ -118,7 +120,7 @@ void descend(LaneRows rows, const LaneTargets& targets, const SolverParams& para
 
   const bool squared = params.loss == Loss::squared_hinge;
   const f32x16 zero = {}, one = splat(1), tolerance = splat(params.tolerance);
-  const f32x16 negligible = splat(0.05f * params.tolerance);
+  const f32x16 negligible = splat((params.sample_first ? kNegligible : kNegligibleOfAll) * params.tolerance);
   const f32x16 plain_sign = splat(-1), plain_cost = load(targets.negative_cost);
   // A row of weight zero gets an enormous diagonal: its dual variable, and with it its influence, stays at nothing.
   auto diagonal_of = [&](const f32x16& cost) { return squared ? min(0.5f / cost, splat(1e30f)) : zero; };

@@ -76,8 +76,8 @@ struct SolverParams {
   float l1 = 0.0f;                       // primal only: weight of the smoothed absolute value
   float smoothing = 0.1f;                // primal only: width of the Huber zones (hinge, L1)
   Start start = Start::mean_separating;  // primal only
-  bool sample_first = true;              // dual only: begin with the positives and some of the other rows
-  const StopFlag* stop = nullptr;        // once it is set a solver returns soon, with whatever weights it has
+  bool sample_first = true;        // dual only: begin with the positives and some of the other rows, skip small steps
+  const StopFlag* stop = nullptr;  // once it is set a solver returns soon, with whatever weights it has
 
   bool stopped() const { return stop && stop->asked(); }
 };

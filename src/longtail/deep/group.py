@@ -13,19 +13,26 @@ vectors is added up before it goes back through the encoder::
 The loss is that of the whole batch and of all labels, so the result is the one of a single process
 but for the order of sums, and for encoders that draw or norm over the rows they see: those of a
 share, as with batches in pieces. Which process has which labels is nobody's business outside:
-checkpoints hold them all and are taken over by any number of processes.
+checkpoints hold them all and are taken over by any number of processes. What is not cut into shares
+(clusters of rows, linear solvers) the first process does for all (``made_once``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
 
 import torch
 import torch.distributed as dist
 from torch import nn
 
-__all__ = ["Group"]
+__all__ = ["Group", "made_once"]
+
+T = TypeVar("T")
+
+_STILL_AT_IT = 60.0  # seconds between words to those who wait, who would give up after minutes
 
 
 class Group:
@@ -50,6 +57,12 @@ class Group:
         each, more = divmod(count, self.size)
         begin = each * rank + min(rank, more)
         return slice(begin, begin + each + (rank < more))
+
+    def share_of_labels(self, count: int) -> slice:
+        """Return the labels of this process; raise ValueError if there is not one for each."""
+        if count < self.size:
+            raise ValueError(f"{count} labels cannot be shared out among {self.size} processes")
+        return self.share(count)
 
     def check_same(self, what: Any) -> None:
         """Raise ValueError if processes differ in what they are asked to train on."""
@@ -78,6 +91,8 @@ class Group:
 
         ``lengths``: how many rows each has; asked for if None.
         """
+        if dist.get_backend() == "nccl" and not tensor.is_cuda:  # which moves no others
+            return self.gather(tensor.cuda(), lengths).to(tensor.device)
         if lengths is None:
             own = torch.tensor([len(tensor)], device=tensor.device)
             counts = [torch.zeros_like(own) for _ in range(self.size)]
@@ -89,6 +104,68 @@ class Group:
         parts = [torch.empty_like(padded) for _ in range(self.size)]
         dist.all_gather(parts, padded)
         return torch.cat([part[:n] for part, n in zip(parts, lengths, strict=True)])
+
+    def best(
+        self, ids: torch.Tensor, scores: torch.Tensor, k: int
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return ids and scores (b, k) of the best among the candidates (b, c) of all processes,
+        best first; of equal scores the smaller id comes first.
+        """
+        ids, scores = self.gather(ids.T.contiguous()).T, self.gather(scores.T.contiguous()).T
+        ids, order = ids.sort(dim=1)
+        scores = scores.gather(1, order)
+        order = scores.sort(dim=1, descending=True, stable=True).indices[:, :k]
+        return ids.gather(1, order), scores.gather(1, order)
+
+    def from_first(self, make: Callable[[], T]) -> T:
+        """Return in every process what the first one makes; its error is raised in all of them.
+
+        The others wait as long as it takes, beyond the timeout of the group.
+        """
+        box: list[Any] = [None]
+        if self.rank == 0:
+            try:
+                with self._still_at_it():
+                    made = make()
+            except Exception as error:
+                dist.broadcast_object_list([(None, f"{type(error).__name__}: {error}")], 0)
+                raise
+            dist.broadcast_object_list([(made, None)], 0)
+            return made
+        while box[0] is None:
+            dist.broadcast_object_list(box, 0)
+        found, failed = box[0]
+        if failed is not None:
+            raise RuntimeError(f"process 0 failed with {failed}")
+        return found  # type: ignore[no-any-return]
+
+    @contextmanager
+    def _still_at_it(self) -> Iterator[None]:
+        """Tell those who wait for this process every now and then that it is still there."""
+        done = threading.Event()
+
+        def tell() -> None:
+            while not done.wait(_STILL_AT_IT):
+                dist.broadcast_object_list([None], 0)
+
+        telling = threading.Thread(target=tell, daemon=True)
+        telling.start()
+        try:
+            yield
+        finally:
+            done.set()
+            telling.join()
+
+    def first_gradients(self, module: nn.Module) -> None:
+        """Give every process the gradients of the first one: all have computed the same, and stay
+        the same where their processors round differently.
+        """
+        parameters = [p for p in module.parameters() if p.grad is not None]
+        flat = torch.cat([p.grad.reshape(-1) for p in parameters])  # type: ignore[union-attr]
+        dist.broadcast(flat, 0)
+        parts = flat.split([p.numel() for p in parameters])
+        for parameter, part in zip(parameters, parts, strict=True):
+            parameter.grad = part.view_as(parameter)
 
     def sum_gradients(self, encoder: nn.Module) -> None:
         """Replace the gradients of an encoder by their sums over all processes.
@@ -132,7 +209,7 @@ class Group:
         ).coalesce()
 
     def same_start(self, encoder: nn.Module) -> None:
-        """Give every process the encoder of the first one."""
+        """Give every process the weights of the first one."""
         for tensor in (*encoder.parameters(), *encoder.buffers()):
             dist.broadcast(tensor.data, 0)
 
@@ -145,3 +222,8 @@ class Group:
     def wait(self) -> None:
         """Wait until all processes have come here."""
         dist.barrier()
+
+
+def made_once(group: Group | None, make: Callable[[], T]) -> T:
+    """Return what ``make`` returns; in a group, the first process calls it for all."""
+    return make() if group is None else group.from_first(make)

@@ -194,7 +194,8 @@ class DualEncoder(TextRanker):
         """Learn from texts (or ``Tokens``) ``X``, labels ``Y`` (n, L) and what labels are called.
 
         ``label_texts``: one text per label, or ``Tokens``; without them a label is described by its
-        shortest training text. ``checkpoint`` as in ``TextNetwork``.
+        shortest training text. ``checkpoint`` as in ``TextNetwork``, and so is training by the
+        processes of a group: each has a range of the labels, with their rows of weights.
         """
         return self._learn(X, Y, label_texts=label_texts, checkpoint=checkpoint)
 
@@ -273,7 +274,7 @@ class DualEncoder(TextRanker):
         plan = self._training_plan(checkpoint)
         if start is not None:
             plan = plan.gentler(epochs)
-        from longtail.text.dual_training import train_dual_encoder
+        from longtail.text.dual_training import described_together, train_dual_encoder
 
         trained = train_dual_encoder(
             self, tokens, described, Y, plan, n_tokens=tokenizer.size, start=start
@@ -283,7 +284,7 @@ class DualEncoder(TextRanker):
         self.has_rows_ = np.bincount(Y.indices, minlength=Y.shape[1]) > 0
         if start is not None:
             self.has_rows_ |= start.has_rows_
-        self._take(self._described(described))
+        self._take(described_together(self._described, described, plan))
         self.history_, self.best_epoch_ = trained.outcome.history, trained.outcome.best_epoch
 
     def _training_plan(self, checkpoint: str | os.PathLike[str] | None = None) -> Any:

@@ -4,6 +4,7 @@ heads and, for the latter, a table of label vectors.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,9 +18,10 @@ from longtail.deep.batches.pair_feed import Mining, PairFeed
 from longtail.deep.batches.token_rows import TokenRows
 from longtail.deep.encoders.average import Average
 from longtail.deep.encoders.siamese import Siamese
+from longtail.deep.group import Group
 from longtail.deep.objectives import Decoupled, Objective, SupCon, Triplet, named
 from longtail.deep.outputs.heads import HeadPlan, Heads, started
-from longtail.deep.training.checkpoint import open_checkpoint
+from longtail.deep.training.checkpoint import digest_of, open_checkpoint
 from longtail.deep.training.cost import Cost
 from longtail.deep.training.plan import Plan
 from longtail.deep.training.trainer import Outcome, Trainer, own_randomness, require_device
@@ -29,7 +31,12 @@ from longtail.text.all_texts import AllTexts
 from longtail.text.dual_cost import dual_cost
 from longtail.text.training import first_encoder, torch_threads
 
-__all__ = ["DualTrained", "plan_dual_encoder", "train_dual_encoder"]
+__all__ = [
+    "DualTrained",
+    "described_together",
+    "plan_dual_encoder",
+    "train_dual_encoder",
+]
 
 _MANY_LABELS = 100_000  # from so many on the cost is told before the first epoch
 
@@ -46,13 +53,16 @@ class DualTrained:
 def train_dual_encoder(
     model: Any, tokens: Tokens, label_tokens: Tokens, Y: Any, plan: Plan, **of: Any
 ) -> DualTrained:
-    """Train on texts, label texts and labels; ``of``: as of ``_prepared``."""
-    trainer, texts = _prepared(model, tokens, label_tokens, Y, plan, **of)
+    """Train on texts, label texts and labels, in a group together with other processes; ``of``: as
+    of ``_prepared``.
+    """
+    group = Group.current()
+    trainer, texts = _prepared(model, tokens, label_tokens, Y, plan, group=group, **of)
     with torch_threads(plan):
-        if Y.shape[1] >= _MANY_LABELS:
+        if Y.shape[1] >= _MANY_LABELS and group is None:
             tell(dual_cost(trainer, tokens, label_tokens, texts.vectors))
         outcome = trainer.run()
-    arrays = trainer.output.trained()
+    arrays = trainer.output.whole(trainer.output.trained())
     heads = {name: a.detach().cpu().numpy().copy() for name, a in arrays.items()}
     return DualTrained(texts.encoder.inner.eval(), heads, outcome)
 
@@ -66,6 +76,17 @@ def plan_dual_encoder(
         return dual_cost(trainer, tokens, label_tokens, texts.vectors)
 
 
+def described_together(
+    describe: Callable[[Tokens], np.ndarray], tokens: Tokens, plan: Plan
+) -> np.ndarray:
+    """Return what ``describe`` returns for label texts; in a group, each process does a share."""
+    group = Group.current()
+    if group is None:
+        return describe(tokens)
+    own = torch.tensor(describe(tokens[group.share(len(tokens))])).to(plan.device)
+    return np.asarray(group.gather(own).cpu().numpy())
+
+
 def _prepared(
     model: Any,
     tokens: Tokens,
@@ -75,10 +96,17 @@ def _prepared(
     *,
     n_tokens: int,
     start: Any = None,
+    group: Group | None = None,
 ) -> tuple[Trainer, AllTexts]:
-    """Return what trains, and its encoder. ``start`` is a fitted model to go on from."""
+    """Return what trains, and its encoder. ``start`` is a fitted model to go on from; ``group``:
+    the processes that train together, each with a range of the labels.
+    """
     require_device(plan.device)
     device = torch.device(plan.device)
+    mining, objective = model._mining(), _objective(model)
+    if group is not None:
+        settings = [str(model.encoder), mining, model._head_plan(), objective, model.width]
+        group.check_same((str(plan), repr(settings), digest_of([tokens, label_tokens, Y])))
     order = np.random.default_rng([plan.seed, 0]).permutation(len(tokens))
     n_valid = int(len(tokens) * plan.validation)
     valid, rows = order[:n_valid], np.sort(order[n_valid:])
@@ -88,19 +116,25 @@ def _prepared(
         if start is None and isinstance(inner, Average):
             inner.prepare(tokens[rows])
         encoder = Siamese(inner).to(device)
+        if group is not None:
+            group.same_start(encoder)
         longest = getattr(inner, "max_length", None)
         queries = TokenRows(tokens, device, longest)
         labels = TokenRows(label_tokens, device, longest)
         texts = AllTexts(encoder, plan)
-        output = _heads(model, inner.width, Y.shape[1], plan, device, start)
+        output = _heads(model, inner.width, Y.shape[1], plan, device, start, group)
+        own_labels = labels
+        if group is not None:
+            group.same_start(output.modules)
+            own_labels = TokenRows(label_tokens[output.own], device, longest)
         if output.table is not None and start is None:
             with torch.no_grad():
-                first = output.classified(texts.vectors(labels))
+                first = output.classified(texts.vectors(own_labels))
                 output.table.values.copy_(nn.functional.normalize(first, dim=1))
 
     def look() -> tuple[torch.Tensor, torch.Tensor]:
-        found = output.vectors(texts.vectors(queries), mining.by)
-        return found, output.label_vectors(texts.vectors(labels), mining.by)
+        found = output.vectors(texts.vectors(queries, group), mining.by)
+        return found, output.label_vectors(texts.vectors(own_labels), mining.by)
 
     validate: Any = None
     if n_valid:
@@ -109,15 +143,14 @@ def _prepared(
 
         def validate(encode: Any, output: Heads) -> float:
             answer = "dual" if output.table is None else "both"
-            output.labels = output.label_vectors(texts.vectors(labels), answer)
+            output.labels = output.label_vectors(texts.vectors(own_labels), answer)
             return watched(encode, output)
 
-    mining = model._mining()
     trainer = Trainer(
         encoder,
         output,  # type: ignore[arg-type]
-        _objective(model),
-        PairFeed(queries, labels, Y, rows, plan.batch_size, mining, plan.seed, device, look),
+        objective,
+        PairFeed(queries, labels, Y, rows, plan.batch_size, mining, plan.seed, device, look, group),
         plan,
         validate=validate,
         checkpoint=open_checkpoint(
@@ -127,13 +160,20 @@ def _prepared(
             settings=repr([mining, output.plan, model._setting("loss"), model.width]),
             threads=plan.threads,
         ),
+        group=group,
         title=type(model).__name__,
     )
     return trainer, texts
 
 
 def _heads(
-    model: Any, width: int, n_labels: int, plan: Plan, device: torch.device, start: Any
+    model: Any,
+    width: int,
+    n_labels: int,
+    plan: Plan,
+    device: torch.device,
+    start: Any,
+    group: Group | None,
 ) -> Heads:
     size = width if model.width is None else int(model.width)
     settings = model._head_plan()
@@ -141,12 +181,25 @@ def _heads(
     table = None
     if model.has_table:
         classifier = started(width, size, device)
-        table = torch.zeros(n_labels, size, device=device)
-    heads = Heads(dual, classifier, table, n_labels, settings, weight_decay=plan.weight_decay)
+        count = n_labels
+        if group is not None:
+            own = group.share_of_labels(n_labels)
+            count = own.stop - own.start
+        table = torch.zeros(count, size, device=device)
+    heads = Heads(
+        dual,
+        classifier,
+        table,
+        n_labels,
+        settings,
+        weight_decay=plan.weight_decay,
+        group=group,
+    )
     if start is not None:
+        first = heads.part({name: torch.tensor(array) for name, array in start.heads_.items()})
         with torch.no_grad():
             for name, array in heads.trained().items():
-                array.copy_(torch.tensor(start.heads_[name]))
+                array.copy_(first[name])
     return heads
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,11 @@ from longtail.data.paired_rows import PairedRows
 from longtail.deep.batches.shortlist_feed import ShortlistFeed
 from longtail.deep.batches.token_rows import TokenRows
 from longtail.deep.encoders.average import Average
+from longtail.deep.group import Group, made_once
 from longtail.deep.objectives import Binary
 from longtail.deep.outputs import Pool
+from longtail.deep.outputs.label_shard import PoolShard
+from longtail.deep.outputs.layer import Layer
 from longtail.deep.training.plan import Plan
 from longtail.deep.training.trainer import Trainer, own_randomness, require_device
 from longtail.features.block_rows import beside
@@ -61,9 +65,12 @@ def train_levels(
     linear: dict[str, Any],
     checkpoint: str | os.PathLike[str] | None,
     fingerprint: dict[str, Any],
+    group: Group | None = None,
 ) -> Fitted:
     """Fine-tune the encoder on every level in turn. ``linear``: parameters of the linear models
-    that match rows with the nodes of a level, from features and vectors side by side.
+    that match rows with the nodes of a level, from features and vectors side by side. ``group``:
+    the processes that do it together, with a range of a level's nodes each; linear models are
+    trained by the first one, which alone needs to see ``checkpoint``.
     """
     require_device(plan.device)
     device = torch.device(plan.device)
@@ -73,13 +80,15 @@ def train_levels(
         if isinstance(encoder, Average):
             encoder.prepare(rows.tokens)
         encoder = encoder.to(device)
+    if group is not None:
+        group.same_start(encoder)
     inputs = TokenRows(rows.tokens, device, getattr(encoder, "max_length", None))
     texts = AllTexts(encoder, plan)
     kept = None if checkpoint is None else LevelCheckpoint(Path(checkpoint), fingerprint)
     matched: TopK | None = None
     history: list[dict[str, Any]] = []
     done = -1
-    if kept is not None and (found := kept.load()) is not None:
+    if kept is not None and (found := made_once(group, kept.load)) is not None:
         encoder.load_state_dict(found.state.module().state_dict())
         matched, history, done = found.matched, found.history, found.level
         log.info("XRTransformer: going on after level %d", done + 1)
@@ -89,7 +98,7 @@ def train_levels(
         nonlocal vectors
         if vectors is None:
             with torch_threads(plan):
-                vectors = np.asarray(texts.vectors(inputs).cpu().numpy())
+                vectors = np.asarray(texts.vectors(inputs, group).cpu().numpy())
         return vectors
 
     # Levels below the last that is trained need no matching: nothing looks at what it finds.
@@ -99,13 +108,18 @@ def train_levels(
             continue
         if count:
             solved = known() if model.bootstrap and level.number else None
-            head = _first_head(model, level, matched, solved, encoder.width, plan)
-            history.append(_fine_tune(model, encoder, inputs, level, matched, head, count, plan))
+            first = (model, level, matched, solved, encoder.width, plan)
+            head = made_once(group, partial(_first_head, *first))
+            history.append(
+                _fine_tune(model, encoder, inputs, level, matched, head, count, plan, group)
+            )
             vectors = None
         if level.number < last:
-            matched = _matched(model, level, matched, rows, known(), linear)
+            seen = (model, level, matched, rows, known(), linear)
+            matched = made_once(group, partial(_matched, *seen))
         if kept is not None:
-            kept.save(level.number, encoder, matched, history)
+            state = (level.number, encoder, matched, history)
+            made_once(group, partial(kept.save, *state))
     return Fitted(encoder.eval(), known(), history)
 
 
@@ -147,16 +161,22 @@ def _fine_tune(
     head: tuple[np.ndarray, np.ndarray],
     steps: int,
     plan: Plan,
+    group: Group | None,
 ) -> dict[str, Any]:
     device = torch.device(plan.device)
     most = model._setting("most_active")
     lists = NodeLists(level, matched, most, count_weights=model.count_weights)
+    own = slice(0, level.n_nodes) if group is None else group.share(level.n_nodes)
+    output: Layer = Pool(*(torch.tensor(array[own]).to(device) for array in head))
+    if group is not None:
+        output = PoolShard(output, own, level.n_nodes, group)
     trainer = Trainer(
         encoder,
-        Pool(*(torch.tensor(array).to(device) for array in head)),
+        output,
         Binary(base="squared_hinge"),
         ShortlistFeed(inputs, lists, plan.batch_size, steps, plan.seed + level.number, device),
         plan,
+        group=group,
         title=f"XRTransformer, level {level.number + 1}, {level.n_nodes:,} nodes",
     )
     with torch_threads(plan):

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 import torch
 from torch import nn
 
@@ -25,7 +23,7 @@ from longtail.deep.objectives import ErrorLength, SquaredError, named
 from longtail.deep.output_plan import OutputPlan
 from longtail.deep.outputs.chosen import chosen_layer, drawn_outputs, output_arrays
 from longtail.deep.perceptron import label_counts
-from longtail.deep.training.checkpoint import open_checkpoint
+from longtail.deep.training.checkpoint import digest_of, open_checkpoint
 from longtail.deep.training.cost import Cost
 from longtail.deep.training.output_cost import output_cost, timed
 from longtail.deep.training.plan import Plan
@@ -77,7 +75,7 @@ def train_text_network(
         plan = replace(plan, output_learning_rate=outputs.learning_rate)
     group = Group.current()
     if group is not None:
-        group.check_same(_told(plan, outputs, tokens, targets))
+        group.check_same((str(plan), str(outputs), digest_of([tokens, targets])))
     valid, rows = plan.split(len(tokens))
     with own_randomness(device):
         torch.manual_seed(plan.seed % 2**63)
@@ -145,15 +143,6 @@ def train_text_network(
     with torch_threads(plan):
         outcome = trainer.run()
     return Trained(encoder.eval(), output_arrays(getattr(output, "main", output)), outcome)
-
-
-def _told(plan: Plan, outputs: OutputPlan, tokens: Tokens, targets: Any) -> Any:
-    """What the processes of a group must agree in, in few bytes."""
-    digest = hashlib.blake2b(np.ascontiguousarray(tokens.ids).data)
-    parts = (targets.indptr, targets.indices) if sp.issparse(targets) else (targets,)
-    for part in (tokens.offsets, *parts):
-        digest.update(np.ascontiguousarray(part).data)
-    return str(plan), str(outputs), targets.shape, digest.hexdigest()
 
 
 def plan_text_network(

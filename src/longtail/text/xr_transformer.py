@@ -210,7 +210,9 @@ class XRTransformer(TextRanker):
 
         ``X`` may be ``PairedRows`` of tokens and features that were made before. ``checkpoint``: a
         folder; training saves itself there after every level, and goes on from there when it is
-        started again with the same data and parameters.
+        started again with the same data and parameters. In a process group, processes train one
+        model together, as in ``TextNetwork``: each encodes a share of the texts and has a range of
+        a level's nodes, and the first one trains what is linear.
         """
         return self._learn(X, Y, checkpoint=checkpoint)
 
@@ -253,6 +255,8 @@ class XRTransformer(TextRanker):
 
     def _fit(self, X: Any, Y: Any, *, checkpoint: str | os.PathLike[str] | None = None) -> None:
         try:
+            from longtail.deep.group import Group, made_once
+            from longtail.deep.training.checkpoint import digest_of
             from longtail.deep.training.plan import Plan
             from longtail.text.level_training import train_levels
         except ModuleNotFoundError as error:
@@ -264,15 +268,21 @@ class XRTransformer(TextRanker):
         longest = self._setting("max_length") or automatic_length(X.tokens.lengths)
         threads, seed = n_threads(self.n_jobs), as_seed(self.random_state)
         X = PairedRows(X.tokens.cut(longest), unit_rows(X.X, threads), X.vectorizer)
-        tree = LabelTree(**self._tree_settings("", Y.shape[1]), random_state=seed % 2**31)
-        tree.set_params(n_jobs=self.n_jobs).fit(X.X, Y)
-        levels = levels_of(tree, Y, LARGEST_LEVEL)
         plan = Plan.of(
             self,
             epochs=1,
             seed=seed,
             **{name: self._setting(name) for name in _OF_THE_PLAN},
         )
+        fingerprint, group = self._fingerprint(X, Y), Group.current()
+        if group is not None:
+            # Another kind of processor may weigh words differently in the last bit.
+            same = {k: v for k, v in fingerprint.items() if k not in ("data", "random_state")}
+            group.check_same((str(plan), same, digest_of([X.tokens, Y])))
+        shape = self._tree_settings("", Y.shape[1])
+        start = LabelTree(**shape, random_state=seed % 2**31, n_jobs=self.n_jobs)
+        tree = made_once(group, lambda: start.fit(X.X, Y))
+        levels = levels_of(tree, Y, LARGEST_LEVEL)
         tokenizer = X.tokens.source or self._first_tokenizer([])
         trained = train_levels(
             self,
@@ -283,16 +293,21 @@ class XRTransformer(TextRanker):
             n_tokens=tokenizer.size,
             linear=self._linear_settings(),
             checkpoint=None if checkpoint is None else Path(checkpoint) / "levels",
-            fingerprint=self._fingerprint(X, Y),
+            fingerprint=fingerprint,
+            group=group,
         )
         ranker = self._ranker(Y.shape[1], None if self.refine else tree)
         folder = None
         if checkpoint is not None:  # one for each ranker that is tried on the same vectors
             own = f"{self.features} {self.refine} {ranker!r}".encode()
             folder = Path(checkpoint) / f"ranker-{hashlib.blake2b(own, digest_size=8).hexdigest()}"
-        ranker.fit(self._features(X, trained.vectors), Y, checkpoint=folder)
+
+        def fitted() -> XRLinear:
+            return ranker.fit(self._features(X, trained.vectors), Y, checkpoint=folder)  # type: ignore[no-any-return]
+
+        self.ranker_ = made_once(group, fitted)
         self._take_encoder(trained.encoder, tokenizer, X.tokens)
-        self.ranker_, self.vectorizer_, self.history_ = ranker, X.vectorizer, trained.history
+        self.vectorizer_, self.history_ = X.vectorizer, trained.history
         self.n_columns_, self.max_length_ = int(X.X.shape[1]), longest
 
     def _tree_settings(self, which: str, n_labels: int) -> dict[str, Any]:

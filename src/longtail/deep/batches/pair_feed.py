@@ -19,6 +19,7 @@ import torch
 
 from longtail.deep.batches.pairs import PairBatch, PoolTargets, in_parts
 from longtail.deep.batches.token_rows import TokenRows
+from longtail.deep.group import Group, made_once
 from longtail.tree import balanced_clusters
 
 __all__ = ["SCORES", "Mining", "PairFeed", "hardest"]
@@ -48,7 +49,9 @@ class Mining:
 
 
 class PairFeed:
-    """``look()`` returns unit vectors of all rows and labels, as the model now makes them."""
+    """``look()`` returns unit vectors of all rows and labels, as the model now makes them; in a
+    ``group``, those of its own labels: each process searches a range of them.
+    """
 
     def __init__(
         self,
@@ -61,7 +64,9 @@ class PairFeed:
         seed: int,
         device: torch.device,
         look: Callable[[], tuple[torch.Tensor, torch.Tensor]],
+        group: Group | None = None,
     ) -> None:
+        self.group = group
         self.queries, self.labels, self.Y = queries, labels, sp.csr_matrix(Y)
         has_labels = np.diff(self.Y.indptr)[rows] > 0
         self.rows = rows[has_labels] if has_labels.any() else rows
@@ -98,13 +103,16 @@ class PairFeed:
         parts = self._clusters_in(number)
         self.cluster = None
         if parts > 1:
-            self.cluster = balanced_clusters(
-                queries.cpu().numpy(), parts, random_state=self.seed + number
+            self.cluster = made_once(
+                self.group,
+                lambda: balanced_clusters(
+                    queries.cpu().numpy(), parts, random_state=self.seed + number
+                ),
             )
         count = min(self.mining.negatives * self.mining.period, self.Y.shape[1])
         self.mined = None
         if count:
-            mined = hardest(queries, labels, self.Y[self.rows], count)
+            mined = hardest(queries, labels, self.Y[self.rows], count, self.group)
             rng = np.random.default_rng([self.seed, 7, number])
             self.mined = rng.permuted(mined, axis=1)
 
@@ -187,20 +195,33 @@ class PairFeed:
 
 @torch.no_grad()
 def hardest(
-    queries: torch.Tensor, labels: torch.Tensor, Y: sp.csr_matrix, count: int
+    queries: torch.Tensor,
+    labels: torch.Tensor,
+    Y: sp.csr_matrix,
+    count: int,
+    group: Group | None = None,
 ) -> np.ndarray:
     """Return the ``count`` labels of every row that score best and are not its own, best first;
-    (n, count) int32, padded with -1. ``queries`` (n, e), ``labels`` (L, e).
+    (n, count) int32, padded with -1. ``queries`` (n, e), ``labels`` (L, e), or of a ``group`` those
+    of its share.
     """
     out = np.full((len(queries), count), -1, np.int32)
-    block = max(1, SCORES // max(1, len(labels)))
+    size, first = 1, 0
+    if group is not None:
+        own = group.share(Y.shape[1])
+        size, first = group.size, own.start
+    block = max(1, SCORES * size // max(1, Y.shape[1]))  # the same in every process
+    if group is not None:
+        Y = sp.csr_matrix(Y[:, own])
     for begin in range(0, len(queries), block):
         own = Y[begin : begin + block]
         row = np.repeat(np.arange(own.shape[0]), np.diff(own.indptr))
         index = torch.tensor(np.stack([row, own.indices]).astype(np.int64)).to(queries.device)
         scores = queries[begin : begin + block] @ labels.T
         scores[index[0], index[1]] = -torch.inf
-        best, ids = scores.topk(count, dim=1)
+        best, ids = scores.topk(min(count, len(labels)), dim=1)
+        if group is not None:
+            ids, best = group.best(ids + first, best, count)
         ids = ids.masked_fill(best == -torch.inf, -1)
         out[begin : begin + block] = ids.cpu().numpy()
     return out

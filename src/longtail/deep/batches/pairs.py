@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -52,6 +53,20 @@ class PairBatch:
 
     def __len__(self) -> int:
         return sum(len(part) for part in self.parts)
+
+    def shared(self, group: Any) -> tuple[PairBatch, list[np.ndarray]]:
+        """Return what this process of a ``Group`` encodes, a share of every part, since long texts
+        come first; and the places of what each process does.
+        """
+        places: list[list[np.ndarray]] = [[] for _ in range(group.size)]
+        own, begin = [], 0
+        for part in self.parts:
+            mine, shares = part.shared(group)
+            own += [mine] if len(mine) else []
+            for place, share in zip(places, shares, strict=True):
+                place.append(begin + share)
+            begin += len(part)
+        return PairBatch(own), [np.concatenate(place) for place in places]
 
     def pieces(self, count: int) -> list[PairBatch]:
         """Cut the batch into about so many parts."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -32,6 +33,14 @@ class TokenBatch:
     def rows(self, some: slice) -> TokenBatch:
         """Return some rows, padded as all of them are."""
         return TokenBatch(self.ids[some], self.mask[some], self.full)
+
+    def shared(self, group: Any) -> tuple[TokenBatch, list[np.ndarray]]:
+        """Return the rows that this process of a ``Group`` encodes, and the places of those of all
+        processes.
+        """
+        shares = [group.share(len(self), rank) for rank in range(group.size)]
+        places = [np.arange(share.start, share.stop) for share in shares]
+        return self.rows(shares[group.rank]), places
 
     def pieces(self, count: int) -> list[TokenBatch]:
         """Cut the batch into so many parts of about equal size."""

@@ -138,11 +138,7 @@ def _own_labels(output: OutputPlan, start: OutputArrays, group: Group) -> slice:
         raise ValueError(
             f"an output layer with {cannot[0]} is trained by one process, not by {group.size}"
         )
-    if len(start.bias) < group.size:
-        raise ValueError(
-            f"{len(start.bias)} labels cannot be shared out among {group.size} processes"
-        )
-    return group.share(len(start.bias))
+    return group.share_of_labels(len(start.bias))
 
 
 def output_arrays(layer: Any) -> OutputArrays:

@@ -8,6 +8,10 @@
 
 In one step both look at the pool of labels that the batch names. Of the table only the rows of
 these labels are read and updated (sparse Adam). Without a table it is a dual encoder.
+
+In a ``Group``, each process has a range of the labels and their rows of the table. All of them see
+the vectors of the whole batch and the rows of its pool, and compute the same; each updates its own
+rows. What is exchanged is as large as the pool, whatever the number of labels.
 """
 
 from __future__ import annotations
@@ -22,6 +26,7 @@ from torch.nn.functional import normalize
 
 from longtail.deep.adam import Adam, AdamArray
 from longtail.deep.batches.pairs import PoolTargets
+from longtail.deep.group import Group
 from longtail.deep.objectives.objective import Objective
 from longtail.deep.optimisers import TorchAdamW
 from longtail.deep.outputs.chunks import Best, chunk_edges
@@ -50,9 +55,10 @@ class HeadPlan:
 
 
 class Heads:
-    """``dual`` and ``classifier``: linear layers; ``table`` (L, d) or None.
+    """``dual`` and ``classifier``: linear layers; ``table`` (L, d) or None, of a ``group`` the rows
+    of the labels ``own``.
 
-    It keeps the promises of a ``Layer``; ``top`` needs ``labels``, the vectors of all labels.
+    It keeps the promises of a ``Layer``; ``top`` needs ``labels``, the vectors of own labels.
     """
 
     def __init__(
@@ -64,7 +70,10 @@ class Heads:
         plan: HeadPlan,
         *,
         weight_decay: float = 0.0,
+        group: Group | None = None,
     ) -> None:
+        self.group = group
+        self.own = slice(0, n_labels) if group is None else group.share_of_labels(n_labels)
         self.modules = nn.ModuleDict({"dual": dual})
         if classifier is not None:
             self.modules["classifier"] = classifier
@@ -75,10 +84,15 @@ class Heads:
         self.labels: torch.Tensor | None = None
 
     def whole(self, arrays: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-        return arrays
+        """Return arrays of ``trained`` or ``arrays`` with the labels of every process."""
+        if self.group is None:
+            return arrays
+        gather = self.group.gather
+        return {name: gather(a) if _of_table(name) else a for name, a in arrays.items()}
 
     def part(self, arrays: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-        return arrays
+        """Return of arrays that ``whole`` returned what is this process's own."""
+        return {name: a[self.own] if _of_table(name) else a for name, a in arrays.items()}
 
     @property
     def device(self) -> torch.device:
@@ -110,10 +124,17 @@ class Heads:
         """
         self.steps += 1
         loss, slope, rows = self.gradients(h, targets, objective)
+        if self.group is not None:
+            self.group.first_gradients(self.modules)
         self.optimiser.step(rate)
         if self.table is not None:
+            assert rows is not None
             adam = Adam(rate * self.plan.table_rate, self.weight_decay)
-            self.table.update(rows, adam, self.steps, rows=targets.labels)
+            labels = targets.labels
+            if self.group is not None:
+                here = self._here(labels)
+                labels, rows = labels[here] - self.own.start, rows[here]
+            self.table.update(rows, adam, self.steps, rows=labels)
         return loss if want_loss else None, slope
 
     def gradients(
@@ -128,7 +149,7 @@ class Heads:
             u = self.met(h, training=True)
             scores = [u[:n] @ u[n:].T]
             if self.table is not None:
-                rows = self.table.values[targets.labels].requires_grad_()
+                rows = self._rows_of(self.table.values, targets.labels).requires_grad_()
                 v = self.classified(h[:n], training=True)
                 if plan.cosine:
                     scores.append(normalize(v, dim=1) @ normalize(rows, dim=1).T)
@@ -149,6 +170,18 @@ class Heads:
         torch.autograd.backward(scores, gradients)
         assert h.grad is not None
         return loss, h.grad, None if rows is None else rows.grad
+
+    def _here(self, labels: torch.Tensor) -> torch.Tensor:
+        return (labels >= self.own.start) & (labels < self.own.stop)
+
+    @torch.no_grad()
+    def _rows_of(self, table: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        """Return the rows of some labels (s, d), whoever has them."""
+        if self.group is None:
+            return table[labels]
+        here, out = self._here(labels), table.new_zeros((len(labels), table.shape[1]))
+        out[here] = table[labels[here] - self.own.start]
+        return self.group.sum(out)
 
     def _both_ways(
         self, scores: torch.Tensor, targets: PoolTargets, objective: Objective
@@ -172,7 +205,7 @@ class Heads:
 
     @torch.no_grad()
     def label_vectors(self, h: torch.Tensor, answer: str) -> torch.Tensor:
-        """Return what labels are found by, given the vectors ``h`` (L, e) of all their texts."""
+        """Return what own labels are found by, given the vectors ``h`` of all their texts."""
         parts = []
         if answer != "classifier":
             parts.append(self.met(h))
@@ -185,13 +218,15 @@ class Heads:
     def top(self, h: torch.Tensor, k: int) -> tuple[torch.Tensor, torch.Tensor]:
         """Return ids and scores (b, k) of the k best labels of every row, best first."""
         assert self.labels is not None
-        labels, found = self.labels, Best(min(k, self.n_labels))
+        labels, found = self.labels, Best(min(k, len(self.labels)))
         queries = self.vectors(h, "dual" if self.table is None else "both")
-        bounds = chunk_edges(len(h), self.n_labels, h.device)
+        bounds = chunk_edges(len(h), len(labels), h.device)
         for begin, end in pairwise(bounds):
-            found.add([found.of(queries @ labels[begin:end].T, begin)])
+            found.add([found.of(queries @ labels[begin:end].T, self.own.start + begin)])
         assert found.ids is not None
-        return found.ids, found.scores
+        if self.group is None:
+            return found.ids, found.scores
+        return self.group.best(found.ids, found.scores, min(k, self.n_labels))
 
     def trained(self) -> dict[str, torch.Tensor]:
         """Return what was learned, by name."""
@@ -200,7 +235,8 @@ class Heads:
 
     def finite(self) -> bool:
         """Return whether everything that was learned is a finite number."""
-        return all(bool(torch.isfinite(array).all()) for array in self.trained().values())
+        finite = all(bool(torch.isfinite(array).all()) for array in self.trained().values())
+        return finite if self.group is None else self.group.all(finite, self.device)
 
     def arrays(self) -> dict[str, torch.Tensor]:
         """Return weights and moments by name, for a checkpoint."""
@@ -219,6 +255,11 @@ class Heads:
         if self.table is not None:
             self.table.load(own["table"])
         self.steps = steps
+
+
+def _of_table(name: str) -> bool:
+    """Whether an array has a row for every label."""
+    return "table" in name.split(".")
 
 
 def started(width: int, size: int, device: Any) -> nn.Linear:

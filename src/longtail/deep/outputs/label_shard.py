@@ -1,4 +1,5 @@
-"""``LabelShard``: an output layer of which this process has some labels, and others the rest.
+"""``LabelShard``: an output layer of which this process has some labels, and others the rest;
+``PoolShard``: of which each row looks at some.
 
 The layer inside knows its own labels only, from 0 on. Objectives are bound to the labels of all, so
 that what a row's labels sum up to stays true, and are asked about its own.
@@ -12,12 +13,13 @@ from typing import Any
 
 import torch
 
+from longtail.deep.batches.pairs import PoolTargets
 from longtail.deep.group import Group
 from longtail.deep.objectives.objective import Bound, Objective, Pointwise
-from longtail.deep.outputs.chunks import Best
 from longtail.deep.outputs.layer import Layer
+from longtail.deep.outputs.pool import Pool
 
-__all__ = ["LabelShard"]
+__all__ = ["LabelShard", "PoolShard"]
 
 
 class LabelShard(Layer):
@@ -54,14 +56,10 @@ class LabelShard(Layer):
         self.inner.load(arrays, steps)
 
     def whole(self, arrays: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-        lengths = [s.stop - s.start for s in map(self._range, range(self.group.size))]
-        return {name: self.group.gather(array, lengths) for name, array in arrays.items()}
+        return {name: self.group.gather(array) for name, array in arrays.items()}
 
     def part(self, arrays: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
         return {name: array[self.own] for name, array in arrays.items()}
-
-    def _range(self, rank: int) -> slice:
-        return self.group.share(self.total, rank)
 
     def step(
         self,
@@ -80,19 +78,48 @@ class LabelShard(Layer):
 
     @torch.no_grad()
     def top(self, h: torch.Tensor, k: int) -> tuple[torch.Tensor, torch.Tensor]:
-        best = Best(min(k, self.total))
         ids, scores = self.inner.top(h, min(k, self.inner.n_labels))
-        each = [min(k, s.stop - s.start) for s in map(self._range, range(self.group.size))]
-        ids = self.group.gather((ids + self.own.start).T.contiguous(), each).T
-        scores = self.group.gather(scores.T.contiguous(), each).T
-        ids, order = ids.sort(dim=1)  # of equal scores the smaller label comes first
-        best.add([(ids, scores.gather(1, order))])
-        assert best.ids is not None
-        return best.ids, best.scores
+        return self.group.best(ids + self.own.start, scores, min(k, self.total))
 
     @torch.no_grad()
     def squared_errors(self, h: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         return self.group.sum(self.inner.squared_errors(h, targets[:, self.own]))
+
+
+class PoolShard(LabelShard):
+    """Labels ``own`` of a ``Pool`` of which each row of a batch names some.
+
+    A score is computed by the process that has the label, and known to all of them.
+    """
+
+    inner: Pool
+
+    @torch.no_grad()
+    def step(
+        self,
+        h: torch.Tensor,
+        targets: PoolTargets,
+        objective: Objective,
+        rate: float,
+        *,
+        want_loss: bool = False,
+    ) -> tuple[torch.Tensor | None, torch.Tensor]:
+        labels = targets.labels
+        here = (labels >= self.own.start) & (labels < self.own.stop)
+        counts = here.sum(1)
+        inside = torch.arange(max(1, int(counts.max())), device=h.device) < counts[:, None]
+        own = labels.new_full(inside.shape, -1)
+        own[inside] = labels[here] - self.own.start
+        z, gradient = torch.zeros_like(targets.targets), torch.zeros_like(h)
+        if self.inner.n_labels:  # a level may have fewer nodes than there are processes
+            z[here] = self.inner.pool_scores(h, own)[inside]
+        self.group.sum(z)
+        loss, g = objective.on_pool(z, targets.targets, targets.weights, targets.present)
+        if self.inner.n_labels:
+            own_g = g.new_zeros(inside.shape)
+            own_g[inside] = g[here]
+            gradient = self.inner.learn(h, own, own_g, rate)
+        return loss if want_loss else None, self.group.sum(gradient)
 
 
 class _SeenFromHere:

@@ -38,10 +38,19 @@ class Pool(AdamLayer):
         *,
         want_loss: bool = False,
     ) -> tuple[torch.Tensor | None, torch.Tensor]:
-        self.steps += 1
-        labels, adam = targets.labels, Adam(rate, self.weight_decay)
-        z = self.pool_scores(h, labels)
+        z = self.pool_scores(h, targets.labels)
         loss, g = objective.on_pool(z, targets.targets, targets.weights, targets.present)
+        return loss if want_loss else None, self.learn(h, targets.labels, g, rate)
+
+    @torch.no_grad()
+    def learn(
+        self, h: torch.Tensor, labels: torch.Tensor, g: torch.Tensor, rate: float
+    ) -> torch.Tensor:
+        """Update the weights of ``labels`` by the gradient ``g`` (b, s) of their scores; return
+        that of ``h``.
+        """
+        self.steps += 1
+        adam = Adam(rate, self.weight_decay)
         at = labels.clamp(min=0)
         rows = self.weights.values[at]
         if labels.ndim == 1:
@@ -58,4 +67,4 @@ class Pool(AdamLayer):
             of_bias = torch.zeros(len(touched), device=h.device)
             of_bias.index_add_(0, place, sums[real].float())
             self.bias.update(of_bias, adam, self.steps, rows=touched)
-        return loss if want_loss else None, gradient_h
+        return gradient_h

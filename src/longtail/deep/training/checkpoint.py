@@ -16,7 +16,7 @@ from longtail import persist
 from longtail.deep.training.plan import Plan
 from longtail.exceptions import ModelFormatError
 
-__all__ = ["Checkpoint", "open_checkpoint"]
+__all__ = ["Checkpoint", "digest_of", "open_checkpoint"]
 
 
 def open_checkpoint(plan: Plan, data: list[Any], **about: Any) -> Checkpoint | None:
@@ -26,12 +26,17 @@ def open_checkpoint(plan: Plan, data: list[Any], **about: Any) -> Checkpoint | N
     if plan.checkpoint is None:
         return None
     fields = {k: v for k, v in asdict(plan).items() if k not in ("checkpoint", "threads")}
+    return Checkpoint(plan.checkpoint, {**fields, **about, "data": digest_of(data)})
+
+
+def digest_of(data: list[Any]) -> str:
+    """Return matrices, arrays and ``Tokens`` in few bytes."""
     digest = hashlib.blake2b()
     for item in data:
         for array in _arrays(item):
             digest.update(f"{array.dtype.str}{array.shape}".encode())
             digest.update(np.ascontiguousarray(array).data)
-    return Checkpoint(plan.checkpoint, {**fields, **about, "data": digest.hexdigest()})
+    return digest.hexdigest()
 
 
 def _arrays(item: Any) -> list[np.ndarray]:

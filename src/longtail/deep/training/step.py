@@ -60,10 +60,9 @@ class Step:
         self, inputs: Any, targets: Any, rate: float, number: int, *, want_loss: bool = False
     ) -> torch.Tensor | None:
         """Update the output layer and leave the gradient of the encoder with its parameters."""
-        whole, share = len(inputs), slice(0, len(inputs))
+        places: list[np.ndarray] = []  # of the rows of every process
         if self.group is not None:
-            share = self.group.share(whole)
-            inputs = inputs.rows(share)
+            inputs, places = inputs.shared(self.group)
         if self.plan.micro_batch is not None:
             self.pieces = max(self.pieces, -(-len(inputs) // self.plan.micro_batch))
         if len(inputs):
@@ -71,8 +70,9 @@ class Step:
         else:  # a batch of fewer rows than processes
             vectors, h = None, torch.zeros((0, self.encoder.width), device=self.device)  # type: ignore[call-overload]
         if self.group is not None:
-            shares = [self.group.share(whole, rank) for rank in range(self.group.size)]
-            h = self.group.gather(h, [each.stop - each.start for each in shares])
+            order = np.argsort(np.concatenate(places), kind="stable")
+            h = self.group.gather(h, [len(place) for place in places])[self._at(order)]
+            self._seed(number, 0)  # what an output layer drops is the same everywhere
         dropped = self._dropped(h)
         loss, gradient = self.output.step(
             h if dropped is None else h * dropped,
@@ -83,7 +83,9 @@ class Step:
         )
         if dropped is not None:
             gradient *= dropped
-        self.backward(inputs, vectors, gradient[share], number)
+        if self.group is not None:
+            gradient = gradient[self._at(places[self.group.rank])]
+        self.backward(inputs, vectors, gradient, number)
         if self.group is not None:
             self.group.sum_gradients(self.encoder)
         if self.plan.clip is not None:
@@ -135,10 +137,16 @@ class Step:
         if self.encoder.training:
             if self.group is not None:  # as the pieces of one process, in the order of rows
                 piece += self.group.rank * self.pieces
-            state = np.random.SeedSequence([self.plan.seed, 6, number, piece]).generate_state(1)
-            torch.manual_seed(int(state[0]))
+            self._seed(number, piece)
         with self._precision():
             return self.encoder(inputs).float()  # type: ignore[no-any-return]
+
+    def _seed(self, number: int, piece: int) -> None:
+        state = np.random.SeedSequence([self.plan.seed, 6, number, piece]).generate_state(1)
+        torch.manual_seed(int(state[0]))
+
+    def _at(self, places: np.ndarray) -> torch.Tensor:
+        return torch.tensor(places).to(self.device)
 
     def _smaller(self, inputs: Any) -> None:
         """Cut batches into twice as many pieces, or give up."""
