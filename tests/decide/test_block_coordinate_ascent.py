@@ -262,3 +262,11 @@ def test_every_start_has_a_seed_of_its_own() -> None:
     alone = BlockCoordinateAscent("macro_f1", n_starts=1, random_state=5 + 3, **same)
     alone.select(eta)
     assert several.start_utilities_[3] == alone.utility_ != several.start_utilities_[0]
+
+
+def test_large_problems_are_started_once() -> None:
+    eta = np.random.default_rng(0).random((100, 100)).astype(np.float32)
+    for rows, n_starts in ((99, 8), (100, 1)):
+        rule = BlockCoordinateAscent("macro_recall", k=1)
+        rule.select(eta[:rows])
+        assert len(rule.start_utilities_) == n_starts

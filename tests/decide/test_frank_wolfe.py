@@ -90,6 +90,18 @@ def test_slopes_are_derivatives(name: str, epsilon: float) -> None:
         )
 
 
+@pytest.mark.parametrize("name", MACRO)
+def test_utilities_are_concave_where_they_say_so(name: str) -> None:
+    rng = np.random.default_rng(0)
+    p = np.full(2000, 0.4)
+    t = rng.random((2, 2000)) * 0.4
+    q = t + rng.random((2, 2000)) * 0.6
+    value = MACRO[name].value
+    middle = value(t.mean(axis=0), q.mean(axis=0), p, Constants())
+    ends = (value(t[0], q[0], p, Constants()) + value(t[1], q[1], p, Constants())) / 2
+    assert (middle >= ends - 1e-12).all() == MACRO[name].concave
+
+
 def test_with_all_weight_on_precision_the_metric_is_not_asked() -> None:
     def never(*counts: np.ndarray) -> np.ndarray:
         raise AssertionError("the metric has no weight")

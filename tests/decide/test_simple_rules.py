@@ -35,6 +35,8 @@ def test_weights_from_the_table() -> None:
         )
         again = WeightedTopK(weighting, k=2, beta=0.25, prior=prior).select(WORKED)
         np.testing.assert_array_equal(again.indices, chosen.indices)
+    plain, given = (WeightedTopK("power_law", k=2, **beta) for beta in ({}, {"beta": 0.5}))
+    assert plain.select(WORKED) == given.select(WORKED)
     p = np.array([0.5, 0.9, 0.1])
     psp = WeightedTopK("psp", k=1, propensity=p).select(WORKED)
     assert psp == TopK.from_scores(WORKED / p, 1)

@@ -106,6 +106,13 @@ def test_bad_k_is_refused(k):
         metrics.precision_at_k(np.eye(2), np.eye(2), k=1.5)
 
 
+def test_rankings_that_end_before_their_slots_do_are_deep_enough():
+    top = TopK([[0, 1, -1], [1, 0, -1]], [[2, 1, -np.inf]] * 2, n_labels=9)
+    assert metrics.precision_at_k([[0], [1]], top, k=4) == 0.25
+    with pytest.raises(ValueError, match="predict with k=3"):
+        metrics.precision_at_k([[0], [1]], top.head(2), k=3)
+
+
 def test_unknown_options_are_refused():
     with pytest.raises(ValueError, match="choose one of napkinxc, pecos"):
         metrics.precision_at_k(np.eye(2), np.eye(2), k=1, compat="matlab")

@@ -278,6 +278,17 @@ def test_numbers_are_at_most_a_thousand_characters_long() -> None:
         parse_json(longest + b"5")
 
 
+def test_a_manifest_larger_than_any_is_not_read(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    size = (folder / "manifest.json").stat().st_size
+    monkeypatch.setattr("longtail.persist.store._LARGEST_MANIFEST", size)
+    load(folder)
+    monkeypatch.setattr("longtail.persist.store._LARGEST_MANIFEST", size - 1)
+    with pytest.raises(ModelFormatError, match=f"has {size} bytes, more than any manifest"):
+        load(folder)
+
+
 def test_messages_show_short_values_and_name_long_ones() -> None:
     assert short([0] * 3) == "[0, 0, 0]" and short([0] * 40) == "list"
     assert short([0] * 39) == repr([0] * 39)[:57] + "..."

@@ -275,6 +275,19 @@ def test_a_model_may_replace_the_files_it_is_mapped_from(tmp_path: Path) -> None
     assert same(mapped, small_state(7))  # the old files live on as long as they are mapped
 
 
+def test_a_model_between_two_renames_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save(tmp_path / "aside", small_state())
+
+    def in_motion(path: Path) -> bool:
+        os.rename(tmp_path / "aside", path)
+        return True
+
+    monkeypatch.setattr("longtail.persist.store.in_motion", in_motion)
+    assert same(load(tmp_path / "m"), small_state())
+
+
 def test_an_empty_path_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(time, "sleep", lambda seconds: pytest.fail("it waits"))

@@ -57,6 +57,9 @@ class TestDirect:
         assert "1 ratio(s) above 1" in text and "never observed" in text and "pooled" in text
         np.testing.assert_allclose(model.propensity_, [1.0, 1.0, 0.05 / 0.5])
         np.testing.assert_allclose(model.ratio_, [2.0, np.nan, 0.0])
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", PropensityWarning)  # a ratio of 1 is not above it
+            DirectPropensity().fit(np.eye(2), Y_queried=np.eye(2))
 
     def test_refusals(self):
         ones = np.ones((4, 2))
@@ -202,3 +205,9 @@ class TestJoint:
             JointPropensity().fit(np.ones((3, 1)), X=X)
         with pytest.raises(ValueError, match="at least one"):
             JointPropensity().fit(np.ones((0, 1)), X=np.ones((0, 2)))
+        with pytest.raises(ValueError, match="at least one"):
+            JointPropensity().fit(np.ones((4, 0)), X=X)
+
+    def test_one_row_one_label_and_no_penalty_will_do(self):
+        model = JointPropensity(l2=0.0).fit([[1.0]], X=[[1.0]])
+        assert model.propensity_.shape == (1,)

@@ -161,3 +161,9 @@ def test_inverse_propensities_are_at_least_1() -> None:
     for wrong in ([0.99, 4.0], [np.inf, 1.0], [np.nan], [[1.0]]):
         with pytest.raises(ValueError, match="of at least 1 per label"):
             FixedPropensity.from_inverse(wrong)
+
+
+def test_the_smallest_propensity_has_a_finite_inverse() -> None:
+    assert np.isfinite(FixedPropensity().fit(propensity=[1e-300]).inverse_).all()
+    with pytest.raises(ValueError, match="no finite inverse"):
+        FixedPropensity().fit(propensity=[9e-301])
