@@ -12,6 +12,7 @@ from longtail import FrankWolfe
 from longtail._models import from_state
 from longtail.decide import TopKRule, WeightedTopK, madow_sample
 from longtail.decide.line_search import best_step
+from longtail.decide.mixture import Mixture
 from longtail.decide.objective import Counts, MacroObjective
 from longtail.decide.utilities import MACRO, Constants
 
@@ -219,6 +220,19 @@ def test_duplicate_rules_are_one_rule() -> None:
     rule = FrankWolfe("macro_jaccard", k=1, random_state=0).fit(eta, eta)
     assert len(rule.weights_) <= 4  # there are four answers to two rows with two labels
     assert rule.utility_ >= grid_optimum("macro_jaccard", eta) - 1e-8
+
+
+def test_a_rule_takes_its_share_of_a_mixture() -> None:
+    rules = [(np.full(2, i), np.zeros(2)) for i in range(4)]
+    counts = [Counts(np.array([i / 8, 0.0]), np.array([i / 4, 0.5])) for i in range(4)]
+    mixture = Mixture(rules[0], counts[0])
+    mixture.add(rules[1], counts[1], 0.25)
+    assert mixture.weights == [0.75, 0.25]
+    np.testing.assert_array_equal(mixture.now.t, [1 / 32, 0])
+    mixture.add(rules[2], counts[1], 0.5)  # the same answers as of another rule
+    assert mixture.weights == [0.375, 0.625] and mixture.rules == rules[:2]
+    mixture.add(rules[3], counts[3], 1.0)
+    assert mixture.weights == [1.0] and mixture.rules == rules[3:]
 
 
 def test_save_and_load(tmp_path) -> None:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import importlib
 import json
 import os
 import platform
@@ -28,15 +29,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
-import hypothesis.extra.numpy  # noqa: F401  see `passes`
 import pytest
-import scipy.sparse  # noqa: F401
-import sybil  # noqa: F401
 from calls import Calls, Only, callers_of
 from mutants import Mutant, mutants
 
 ROOT = Path(__file__).parents[2]
 ROOMS = ["metrics", "decide", "propensity", "losses", "persist"]
+SLOW = ("hypothesis.extra.numpy", "scipy.optimize", "sklearn.metrics", "sybil.parsers.rest")
 NO_TESTS = pytest.ExitCode.NO_TESTS_COLLECTED
 EXPLAINED = Path(__file__).with_name("explained.txt")
 
@@ -52,6 +51,8 @@ def main() -> int:
     options = parser.parse_args()
     print(platform.platform(), platform.processor(), "seed", options.seed)
     print("python", *sys.argv, flush=True)
+    for name in SLOW:  # to load: once, before the tests of each mutant run in a fork
+        importlib.import_module(name)
     chosen = sample(options.rooms, options.n, options.seed)
     explained = explanations()
     tried = journal(options.journal)
@@ -194,7 +195,7 @@ def everything(room: str) -> list[str]:
 
 
 def passes(copy: Path, tests: list[str], plugin: Calls | Only) -> bool:
-    """Return whether tests pass, in a fork of this process: it has loaded what is slow to load."""
+    """Return whether tests pass, in a fork of this process."""
     child = os.fork()
     if child == 0:
         try:

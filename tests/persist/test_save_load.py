@@ -185,6 +185,19 @@ def test_other_arrays_are_refused(tmp_path: Path, array: np.ndarray) -> None:
         save(tmp_path / "m", State("demo", arrays={"a": array}))
 
 
+def test_what_is_no_array_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match="array a cannot be saved: it is a list, not a NumPy array"):
+        save(tmp_path / "m", State("demo", arrays={"a": [1.0]}))
+
+
+def test_arrays_have_at_most_32_dimensions(tmp_path: Path) -> None:
+    array = np.ones((1,) * 32, np.float32)
+    save(tmp_path / "m", State("demo", arrays={"a": array}))
+    assert load(tmp_path / "m").arrays["a"].shape == array.shape
+    with pytest.raises((ValueError, IndexError), match="dimensions"):  # the latter by NumPy 1
+        save(tmp_path / "n", State("demo", arrays={"a": array[None]}))
+
+
 @pytest.mark.parametrize("name", ["", "a/b", "..", "a.b", "x" * 81, "ü", "a b", "CON:"])
 def test_other_names_are_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(ValueError, match="cannot name an array or part"):
