@@ -270,3 +270,9 @@ def test_large_problems_are_started_once() -> None:
         rule = BlockCoordinateAscent("macro_recall", k=1)
         rule.select(eta[:rows])
         assert len(rule.start_utilities_) == n_starts
+
+
+def test_a_start_may_name_the_only_label() -> None:
+    start = TopK([[0]], [[1.0]], n_labels=1)
+    rule = BlockCoordinateAscent("macro_f1", k=1, init=start)
+    assert rule.select(np.array([[0.5]])).indices.tolist() == [[0]]

@@ -122,6 +122,10 @@ def test_how_many_and_abstention() -> None:
     assert sure.utility_ >= 0.95 - 1e-9 and 0 < sure.answered_ < 1
     assert sure.answered_ == pytest.approx((named.sum(axis=1) > 0).mean())
     assert sure.labels_per_row_ == pytest.approx(named.sum(axis=1).mean())
+    exactly = Threshold(target_precision=0.8).fit(
+        np.arange(9, 4, -1)[:, None] / 10, [[0]] * 4 + [[]]
+    )
+    assert exactly.labels_per_row_ == 1  # four of five are right
     looser = Threshold(target_precision=0.8).fit(eta, Y)
     assert looser.labels_per_row_ > sure.labels_per_row_
     sure.set_params(at_least=1, k=3)

@@ -230,3 +230,10 @@ def test_how_many_sub_sets_are_drawn() -> None:
     losses.Unbiased(counted, max_exact=1)(np.zeros((1, 3)), [[0, 1, 2]], [0.5, 0.5, 0.5])
     losses.Unbiased(counted, max_exact=1, n_draws=7)(np.zeros((1, 3)), [[0, 1, 2]], [0.5] * 3)
     assert calls == [32, 7]
+    losses.Unbiased(counted, max_exact=0)(np.zeros((1, 1)), [[0]], [0.5])
+    assert calls[2:] == [32]
+
+
+def test_a_hinge_is_flat_from_its_corner_on() -> None:
+    value, gradient = losses.OVA("hinge")(np.array([[1.0, -1.0]]), [[0]])
+    assert value.tolist() == [0] and not gradient.any()

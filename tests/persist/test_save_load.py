@@ -6,6 +6,7 @@ import enum
 import os
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ import longtail as lt
 from longtail.exceptions import ModelFormatError
 from longtail.persist import State, load, replace, save
 from longtail.persist.arrays import DTYPES
+from longtail.persist.exchange import exchange
 
 
 @pytest.mark.parametrize("mmap", [True, False])
@@ -165,14 +167,15 @@ def test_parts_are_at_most_sixteen_deep(tmp_path: Path) -> None:
         save(tmp_path / "n", State("demo", parts={"inner": state}))
 
 
-def test_values_are_at_most_fifty_deep(tmp_path: Path) -> None:
-    value: list = []
-    for _ in range(49):
-        value = [value]
+@pytest.mark.parametrize("around", [lambda value: [value], lambda value: {"inner": value}])
+def test_values_are_at_most_fifty_deep(tmp_path: Path, around: Callable[[object], object]) -> None:
+    value = around(1)
+    for _ in range(48):
+        value = around(value)
     save(tmp_path / "m", State("demo", {"value": value}))
     assert load(tmp_path / "m").params == {"value": value}
     with pytest.raises(ValueError, match="nested more than 50 deep"):
-        save(tmp_path / "n", State("demo", {"value": [value]}))
+        save(tmp_path / "n", State("demo", {"value": around(value)}))
 
 
 @pytest.mark.parametrize(
@@ -286,6 +289,17 @@ def test_a_model_may_replace_the_files_it_is_mapped_from(tmp_path: Path) -> None
     save(tmp_path / "m", mapped, overwrite=True)
     assert same(load(tmp_path / "m", verify=True), small_state(7))
     assert same(mapped, small_state(7))  # the old files live on as long as they are mapped
+
+
+def test_exchange_says_what_is_wrong(tmp_path: Path) -> None:
+    first, second = (str(tmp_path / name) for name in "ab")
+    for path in (first, second):
+        os.mkdir(path)
+    if not exchange(first, second):
+        pytest.skip("this file system cannot exchange")
+    os.rmdir(second)
+    with pytest.raises(FileNotFoundError):
+        exchange(first, second)
 
 
 def test_a_model_between_two_renames_is_waited_for(
