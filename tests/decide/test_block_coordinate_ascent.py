@@ -276,3 +276,21 @@ def test_a_start_may_name_the_only_label() -> None:
     start = TopK([[0]], [[1.0]], n_labels=1)
     rule = BlockCoordinateAscent("macro_f1", k=1, init=start)
     assert rule.select(np.array([[0.5]])).indices.tolist() == [[0]]
+
+
+def test_the_first_answer_fills_all_slots() -> None:
+    eta = np.array([[0.5, 0.0], [0.5, 0.0]])
+    metric = "macro_balanced_accuracy"
+    rule = BlockCoordinateAscent(metric, k=2, init="top", annealing=(), n_starts=1)
+    rule.select(eta)
+    assert rule.utilities_[0] == pytest.approx(expected(metric, eta, np.ones((2, 2)), 2))
+
+
+def test_the_bound_of_coverage_is_reached_without_a_budget() -> None:
+    eta = np.array([[0.5, 0.1], [0.2, 0.3]])
+    rule = BlockCoordinateAscent("coverage", k=2, certify=True)
+    rule.select(eta)
+    assert rule.upper_bound_ == pytest.approx(rule.utility_)
+    assert rule.upper_bound_ == pytest.approx((1 - np.prod(1 - eta, axis=0)).mean())
+    rule.select(np.zeros((0, 2)))
+    assert rule.upper_bound_ == 0

@@ -12,9 +12,9 @@ from longtail import FrankWolfe
 from longtail._models import from_state
 from longtail.decide import TopKRule, WeightedTopK, madow_sample
 from longtail.decide.line_search import best_step
-from longtail.decide.mixture import Mixture
+from longtail.decide.mixture import Mixture, _exchange
 from longtail.decide.objective import Counts, MacroObjective
-from longtail.decide.utilities import MACRO, Constants
+from longtail.decide.utilities import MACRO, Constants, utility_names
 
 TWO = np.array([[0.9, 0.6], [0.4, 0.3]], np.float32).astype(np.float64)
 
@@ -233,6 +233,46 @@ def test_a_rule_takes_its_share_of_a_mixture() -> None:
     assert mixture.weights == [0.375, 0.625] and mixture.rules == rules[:2]
     mixture.add(rules[3], counts[3], 1.0)
     assert mixture.weights == [1.0] and mixture.rules == rules[3:]
+
+
+class Bowl:
+    """A concave objective that is largest where the hits are ``goal``."""
+
+    def __init__(self, goal: list[float]) -> None:
+        self.goal = np.array(goal)
+
+    def value(self, c: Counts) -> float:
+        return -float(((c.t - self.goal) ** 2).sum())
+
+    def slope(self, c: Counts) -> tuple[np.ndarray, np.ndarray]:
+        return -2 * (c.t - self.goal), np.zeros_like(c.t)
+
+    def search(self, start: Counts, end: Counts) -> tuple[float, float]:
+        along = lambda steps: [self.value(start.toward(end, float(x))) for x in steps]  # noqa: E731
+        return best_step(lambda steps: np.array(along(steps)), concave=True)
+
+
+@pytest.mark.parametrize("goal", [[0.3, 0.7], [0.2, 0.3, 0.5]])
+def test_rules_exchange_weight_until_it_does_not_pay(goal: list[float]) -> None:
+    mixture = None
+    for hits in np.eye(len(goal)):
+        rule, counts = (hits, hits), Counts(hits, hits)
+        if mixture is None:
+            mixture = Mixture(rule, counts)
+        else:
+            mixture.add(rule, counts, 0.1)
+    _exchange(mixture, Bowl(goal), 1e-14, 100)
+    np.testing.assert_allclose(mixture.weights, goal, atol=1e-5)
+
+
+def test_starts_by_name() -> None:
+    top, prior = FrankWolfe(k=1, init=["top", "prior"])._starts(np.array([0.5, 0.0]))
+    assert top[0].tolist() == [1, 1] and prior[0].tolist() == [2, 0]
+
+
+def test_names_of_utilities() -> None:
+    assert "micro_f1" in utility_names(micro=True) and "micro_f1" not in utility_names()
+    assert "coverage" in utility_names(coverage=True) and "coverage" not in utility_names()
 
 
 def test_save_and_load(tmp_path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -89,6 +90,8 @@ def test_a_binary_base_takes_the_picked_label_for_the_only_one() -> None:
 
 def test_weights_of_the_card() -> None:
     np.testing.assert_allclose(losses.surrogate_weights([1, 0.5, 0.1]), [1, 3, 19])
+    inverse_alone = SimpleNamespace(inverse_=[1, 2, 10])
+    np.testing.assert_allclose(losses.surrogate_weights(inverse_alone), [1, 3, 19])
     n, p = np.array([1, 5, 100]), np.array([0.2, 0.5, 0.9])
     c = 0.1 / (1 - 0.9**n)
     after = losses.surrogate_weights(p, n, balance="after")

@@ -72,7 +72,7 @@ def main() -> int:
 
         def try_one(one: tuple[int, Path, Mutant]) -> tuple[int, Path, Mutant, str]:
             number, path, mutant = one
-            if (path.as_posix(), mutant.text, mutant.what) in explained:
+            if (path.as_posix(), mutant.text, mutant.name) in explained:
                 return number, path, mutant, "explained"
             if digest(mutant) in tried:
                 return number, path, mutant, tried[digest(mutant)]
@@ -146,7 +146,7 @@ def explanations() -> set[tuple[str, str, str]]:
     """Return path, line and change of every paragraph of ``explained.txt`` but the first."""
     paragraphs = EXPLAINED.read_text(encoding="utf-8").strip().split("\n\n")[1:]
     parts = [paragraph.split("\n", 3) for paragraph in paragraphs]
-    return {(path, text, what) for path, text, what, _ in parts}
+    return {(path, text, name) for path, text, name, _ in parts}
 
 
 class Plain(NamedTuple):

@@ -56,10 +56,10 @@ def test_every_change_is_found_once() -> None:
 
 def test_explanations_are_of_mutants_that_exist() -> None:
     """A line that has changed needs its explanation anew."""
-    for path, text, what in run.explanations():
+    for path, text, name in run.explanations():
         source = (run.ROOT / path).read_text(encoding="utf-8")
-        found = {(mutant.text, mutant.what) for mutant in mutants(source)}
-        assert (text, what) in found, f"{path}: {text}: {what}"
+        found = {(mutant.text, mutant.name) for mutant in mutants(source)}
+        assert (text, name) in found, f"{path}: {text}: {name}"
 
 
 def test_the_sample_depends_on_the_seed_alone(capsys: pytest.CaptureFixture[str]) -> None:

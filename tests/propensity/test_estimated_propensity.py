@@ -195,6 +195,9 @@ class TestJoint:
         X = rng.normal(size=(200, 5))
         with pytest.warns(PropensityWarning, match="did not converge"):
             JointPropensity(max_iter=1).fit(X[:, :1] > 0, X=X)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", PropensityWarning)  # nothing to tell
+            JointPropensity().fit(X[:, :1] + rng.normal(size=(200, 1)) > 0, X=X)
 
     def test_refusals(self):
         X, Y = np.ones((4, 2)), np.ones((4, 1))

@@ -110,8 +110,10 @@ def test_inverse_file_reports_the_line(tmp_path):
     path.write_text("")
     with pytest.raises(ValueError, match="got none"):
         FixedPropensity.read_inverse(path)
-    path.write_text("2\n4\n")
-    assert FixedPropensity.read_inverse(path).describe()["source"] == "inv_prop.txt"
+    path.write_text("1\n4\n")
+    model = FixedPropensity.read_inverse(path)
+    assert model.describe()["source"] == "inv_prop.txt"
+    assert model.propensity_.tolist() == [1, 0.25]
 
 
 @pytest.mark.parametrize(
