@@ -237,6 +237,16 @@ def test_how_many_sub_sets_are_drawn() -> None:
     assert calls[2:] == [32]
 
 
+def test_draws_are_the_same_by_default() -> None:
+    scores, Y, p = batch()
+    plain, zero, one = (
+        losses.Unbiased(losses.PALN(), max_exact=0, **seed)(scores, Y, p).value
+        for seed in ({}, {"random_state": 0}, {"random_state": 1})
+    )
+    np.testing.assert_array_equal(plain, zero)
+    assert (plain != one).any()
+
+
 def test_a_hinge_is_flat_from_its_corner_on() -> None:
     value, gradient = losses.OVA("hinge")(np.array([[1.0, -1.0]]), [[0]])
     assert value.tolist() == [0] and not gradient.any()

@@ -113,6 +113,10 @@ def test_rankings_that_end_before_their_slots_do_are_deep_enough():
         metrics.precision_at_k([[0], [1]], top.head(2), k=3)
 
 
+def test_an_answer_without_labels_fits_any_truth():
+    assert metrics.precision_at_k(np.ones((1, 1)), TopK([[-1]], [[-np.inf]]), k=1) == 0
+
+
 def test_empty_slots_are_no_ties():
     top = TopK([[0, 1, -1, -1]], [[2, 1, -np.inf, -np.inf]], n_labels=9)
     assert metrics.ndcg_at_k([[0]], top, k=3, compat="sklearn") == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import shutil
@@ -19,6 +20,7 @@ from model_files import read_manifest, same, sign, signed, small_state
 import longtail as lt
 from longtail.exceptions import ModelFormatError
 from longtail.persist import State, load, save
+from longtail.persist.arrays import open_regular
 from longtail.persist.manifest import decode
 from longtail.persist.records import short
 from longtail.persist.values import parse_json
@@ -287,6 +289,16 @@ def test_a_manifest_larger_than_any_is_not_read(
     monkeypatch.setattr("longtail.persist.store._LARGEST_MANIFEST", size - 1)
     with pytest.raises(ModelFormatError, match=f"has {size} bytes, more than any manifest"):
         load(folder)
+
+
+def test_other_errors_of_the_system_come_through(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        with pytest.raises(OSError) as caught:
+            open_regular("x" * 300, descriptor)
+        assert caught.value.errno == errno.ENAMETOOLONG
+    finally:
+        os.close(descriptor)
 
 
 def test_messages_show_short_values_and_name_long_ones() -> None:
