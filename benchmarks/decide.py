@@ -1,7 +1,7 @@
 """Decision rules against xCOLUMNs, on probabilities of our own models, and at extreme size.
 
     LONGTAIL_DATA=... python benchmarks/decide.py --compare TIB-SID-en CiteULike-t Delicious
-    LONGTAIL_DATA=... python benchmarks/decide.py --quality TIB-SID-en
+    LONGTAIL_DATA=... python benchmarks/decide.py --quality TIB-SID-en [--best [--encoder FOLDER]]
     python benchmarks/decide.py --scale
 
 ``--compare``: a probabilistic label tree is trained on the training rows; its 100 most probable
@@ -10,7 +10,8 @@ same objective (epsilon 1e-6 in the denominators, tolerance 1e-6), run in turn, 
 processor time of ``--repeats`` runs; xCOLUMNs is compiled by a first call that is not counted and
 tries each of its starts. Utilities of both answers are computed by one function here. Frank-Wolfe
 is fitted on the first half of the test rows, which the model has not seen.
-``--quality``: what each rule does to metrics on true labels.
+``--quality``: what each rule does to metrics on true labels; with ``--best``, by the probabilities
+of ``Tagger(quality="best")`` instead.
 ``--scale``: block coordinate ascent on 1,000,000 rows x 100 candidates x 500,000 labels.
 """
 
@@ -36,24 +37,40 @@ EPSILON, TOLERANCE = 1e-6, 1e-6
 RESULTS = Path(__file__).parent / "results"
 
 
-def probabilities(name: str, n_candidates: int, seed: int) -> tuple[lt.TopK, Any, Any]:
-    """Candidates of the test rows, true labels of test and training rows; kept on disk."""
-    kept = RESULTS / f"decide-{name}-{n_candidates}-{seed}-C16.npz"
+def probabilities(
+    name: str, n_candidates: int, seed: int, best: dict[str, Any] | None = None
+) -> tuple[lt.TopK, Any, Any]:
+    """Candidates of the test rows, true labels of test and training rows; kept on disk.
+
+    ``best``: parameters of the fused model that gives the probabilities, instead of the tree.
+    """
+    kind = "C16" if best is None else f"best-{Path(best.get('encoder') or 'words').name}"
+    kept = RESULTS / f"decide-{name}-{n_candidates}-{seed}-{kind}.npz"
     data = lt.load_dataset(Path(os.environ["LONGTAIL_DATA"]) / name)
     if not kept.exists():
-        X, X_test = data.train.X, data.test.X
-        if X is None:
-            tfidf = lt.Tfidf()
-            X, X_test = tfidf.fit_transform(data.train.texts), tfidf.transform(data.test.texts)
-        model = lt.XRLinear(
-            loss="logistic", post_processor="sigmoid", C=16, beam=50, random_state=seed
-        )
-        top = model.fit(X, data.train.Y).predict_proba_topk(X_test, k=n_candidates)
+        find = _tree if best is None else _fused
+        top = find(data, n_candidates, random_state=seed, **(best or {}))
         RESULTS.mkdir(exist_ok=True)
         np.savez(kept, indices=top.indices, scores=top.scores)
     found = np.load(kept)
     top = lt.TopK(found["indices"], found["scores"], n_labels=data.train.Y.shape[1])
     return top, data.test.Y, data.train.Y
+
+
+def _tree(data: Any, k: int, **how: Any) -> lt.TopK:
+    X, X_test = data.train.X, data.test.X
+    if X is None:
+        tfidf = lt.Tfidf()
+        X, X_test = tfidf.fit_transform(data.train.texts), tfidf.transform(data.test.texts)
+    model = lt.XRLinear(loss="logistic", post_processor="sigmoid", C=16, beam=50, **how)
+    return model.fit(X, data.train.Y).predict_proba_topk(X_test, k=k)
+
+
+def _fused(data: Any, k: int, **how: Any) -> lt.TopK:
+    tagger = lt.Tagger(quality="best", **how)
+    named = {"label_names": data.label_names, "label_texts": data.label_texts}
+    tagger.fit(data.train.texts, data.train.Y, **named)
+    return tagger.predict_topk(data.test.texts, k=k)
 
 
 def expected_f1(eta: sp.csr_matrix, chosen: sp.csr_matrix) -> float:
@@ -258,6 +275,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--compare", nargs="+", metavar="DATA", default=[])
     parser.add_argument("--quality", nargs="+", metavar="DATA", default=[])
+    parser.add_argument("--best", action="store_true", help="--quality of the fused model")
+    parser.add_argument("--encoder", help="folder of a pretrained encoder, for --best")
+    parser.add_argument("--device", default="cpu")
     parser.add_argument("--scale", action="store_true")
     parser.add_argument("--candidates", type=int, default=100)
     parser.add_argument("-k", type=int, default=5)
@@ -276,7 +296,9 @@ def main() -> None:
         compare_frank_wolfe(top, Y, args.k, args.seed, args.repeats)
     for name in args.quality:
         print(f"{name}")
-        quality(*probabilities(name, args.candidates, args.seed), args.k, args.seed)
+        best = {"encoder": args.encoder, "device": args.device} if args.encoder else {}
+        found = probabilities(name, args.candidates, args.seed, best if args.best else None)
+        quality(*found, args.k, args.seed)
     if args.scale:
         scale(args.rows, args.candidates, args.labels, args.k, args.seed)
 

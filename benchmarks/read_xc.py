@@ -30,6 +30,7 @@ import sklearn
 from sklearn.datasets import load_svmlight_file
 
 import longtail as lt
+from machine import cpu_name
 
 N_FEATURES, N_LABELS = 135_909, 670_091  # the widths of a large public benchmark
 BYTES_PER_ROW = 1_050
@@ -99,14 +100,6 @@ def check_equal(ours: tuple[Any, Any], theirs: tuple[Any, Any]) -> None:
         same and np.array_equal(flat, Y.indices) and np.array_equal(lengths, np.diff(Y.indptr))
     ):
         raise SystemExit("the two readers disagree")
-
-
-def cpu_name() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        return next(line.split(":", 1)[1].strip() for line in lines if "model name" in line)
-    except (OSError, StopIteration):
-        return platform.processor() or platform.machine()
 
 
 def main() -> None:

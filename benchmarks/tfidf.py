@@ -35,6 +35,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from machine import cpu_name
+
 N_SINGLE = 2000
 
 
@@ -173,14 +175,6 @@ def floor(texts: list[str], n_bytes: int) -> float:
         array.max(initial=0)
     np.empty(n_bytes, np.uint8).fill(1)
     return time.perf_counter() - start
-
-
-def cpu_name() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        return next(line.split(":", 1)[1].strip() for line in lines if "model name" in line)
-    except (OSError, StopIteration):
-        return platform.processor() or platform.machine()
 
 
 def report(task: str, results: dict[str, list[dict[str, Any]]], n_bytes: int) -> None:

@@ -14,7 +14,7 @@ Block = list[str]
 
 
 def to_rest(lines: list[str]) -> list[str]:
-    """The same docstring in reStructuredText."""
+    """Return the same docstring in reStructuredText."""
     groups = itertools.groupby(lines, key=lambda line: bool(line.strip()))
     blocks = [list(group) for filled, group in groups if filled]
     shown: list[str] = []

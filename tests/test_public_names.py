@@ -106,3 +106,10 @@ def test_what_left_data_is_found_there_with_a_warning(name: str) -> None:
     assert said[0].filename == __file__ and name not in longtail.data.__all__
     with pytest.raises(AttributeError, match="has no attribute 'Topk'"):
         longtail.data.Topk  # noqa: B018
+
+
+def test_the_changelog_lists_every_name_that_has_moved() -> None:
+    text = (Path(__file__).parents[1] / "CHANGELOG.md").read_text(encoding="utf-8")
+    old = [*longtail._MOVED, *longtail._MOVED_ROOMS]
+    missing = [name for name in old if not re.search(rf"`(lt\.)?{re.escape(name)}\b", text)]
+    assert old and not missing

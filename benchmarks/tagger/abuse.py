@@ -25,8 +25,6 @@ import argparse
 import contextlib
 import json
 import multiprocessing
-import os
-import platform
 import random
 import re
 import resource
@@ -46,6 +44,7 @@ from service import Service, Table, single, steadily
 import longtail as lt
 from longtail.data.tables import iter_table
 from longtail.serve.explaining import LEAST, MOST_PAIRS
+from machine import print_machine
 
 RATE = 20.0
 
@@ -61,11 +60,7 @@ def main() -> int:
     options = parser.parse_args()
     rows = islice(iter_table(options.texts, label_column=None), 2000)
     texts = [record.text for record in rows]
-    found = re.search(r"model name\s*:\s*(.*)", Path("/proc/cpuinfo").read_text())
-    machine = found[1] if found else platform.machine()
-    load = os.getloadavg()[0]
-    print(f"{machine}, {os.cpu_count()} cores, load {load:.1f}, Python {platform.python_version()}")
-    print("python", *sys.argv)
+    print_machine()
     with tempfile.TemporaryDirectory() as home:
         served = str(Path(home) / "model")
         shutil.copytree(options.model, served)

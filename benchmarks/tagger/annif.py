@@ -15,14 +15,13 @@ from __future__ import annotations
 
 import argparse
 import os
-import platform
 import re
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
 import longtail as lt
+from machine import print_machine
 
 PROJECT = """[benchmark]
 name=benchmark
@@ -41,9 +40,7 @@ def main() -> None:
     parser.add_argument("--train", type=int, help="texts to train on; default all")
     parser.add_argument("--test", type=int, help="texts to evaluate on; default all")
     options = parser.parse_args()
-    model = re.search(r"model name\s*:\s*(.*)", Path("/proc/cpuinfo").read_text())
-    print(f"{model[1] if model else platform.machine()}, {os.cpu_count()} cores")
-    print("python", *sys.argv)
+    print_machine()
     head = ("F1@5", "nDCG", "train CPU s", "MB", "cached train CPU s", "MB", "eval CPU s")
     print("\n| data | library |", " | ".join(head), "|")
     print("|---|---|" + "---:|" * len(head), flush=True)

@@ -12,12 +12,9 @@ the processor, of training and answering; the chosen line is marked.
 from __future__ import annotations
 
 import os
-import platform
-import re
 import sys
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,16 +23,14 @@ import scipy.sparse as sp
 import longtail as lt
 from longtail import metrics
 from longtail.tagger import choose, make_model
+from machine import print_machine
 
 NGRAMS = {"words": (1, 1), "words and pairs": (1, 2)}
 SLOW = 4e10  # rows × labels, from which one-vs-all is left out
 
 
 def main() -> None:
-    model = re.search(r"model name\s*:\s*(.*)", Path("/proc/cpuinfo").read_text())
-    machine = model[1] if model else platform.machine()
-    print(f"{machine}, {os.cpu_count()} cores, longtail {lt.__version__}")
-    print("python", *sys.argv)
+    print_machine()
     for name in sys.argv[1:]:
         folder = os.path.join(os.environ.get("LONGTAIL_DATA", ""), name)
         data = lt.load_dataset(folder if os.path.isdir(folder) else name)

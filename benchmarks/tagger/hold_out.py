@@ -12,10 +12,7 @@ Labels that the model does not know count as missed.
 from __future__ import annotations
 
 import os
-import platform
-import re
 import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,12 +21,11 @@ import longtail as lt
 from longtail import metrics
 from longtail.data import train_validation_indices
 from longtail.tagger import choose, make_model
+from machine import print_machine
 
 
 def main() -> None:
-    model = re.search(r"model name\s*:\s*(.*)", Path("/proc/cpuinfo").read_text())
-    print(f"{model[1] if model else platform.machine()}, longtail {lt.__version__}")
-    print("python", *sys.argv)
+    print_machine()
     print("\n| data | measured on | rows | P@1 | P@5 | R@5 |")
     print("|---|---|---:|---:|---:|---:|", flush=True)
     for name in sys.argv[1:]:

@@ -23,7 +23,6 @@ import argparse
 import http.client
 import json
 import os
-import platform
 import queue
 import re
 import subprocess
@@ -38,6 +37,7 @@ import numpy as np
 from odd_requests import send_odd_requests
 
 from longtail.data.tables import iter_table
+from machine import print_machine
 
 CLIENTS = 8
 
@@ -117,11 +117,7 @@ def main() -> int:
     options = parser.parse_args()
     rows = islice(iter_table(options.texts, label_column=None), 5000)
     texts = [record.text for record in rows]
-    model = re.search(r"model name\s*:\s*(.*)", Path("/proc/cpuinfo").read_text())
-    machine = model[1] if model else platform.machine()
-    load = os.getloadavg()[0]
-    print(f"{machine}, {os.cpu_count()} cores, load {load:.1f}, Python {platform.python_version()}")
-    print("python", *sys.argv)
+    print_machine()
     service = Service(options.model)
     table = Table()
     try:

@@ -13,16 +13,13 @@ from __future__ import annotations
 
 import argparse
 import os
-import platform
-import re
-import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import longtail as lt
 from longtail.tagger import choose
+from machine import print_machine
 
 
 def main() -> None:
@@ -31,9 +28,8 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--cut", type=int, default=8, help="words of the texts that are cut short")
     options = parser.parse_args()
-    model = re.search(r"model name\s*:\s*(.*)", Path("/proc/cpuinfo").read_text())
-    print(f"{model[1] if model else platform.machine()}, longtail {lt.__version__}")
-    print("python", *sys.argv, "\n")
+    print_machine()
+    print()
     print("| data | words a text | P@1, without | with | ± | P@5, without | with | ± |")
     print("|---|---:|---:|---:|---:|---:|---:|---:|")
     for name in options.data:

@@ -13,12 +13,9 @@ from __future__ import annotations
 
 import argparse
 import os
-import platform
 import random
 import re
-import sys
 import zlib
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,6 +23,7 @@ import numpy as np
 import longtail as lt
 from longtail import metrics
 from longtail.features.scripts import unspaced_share
+from machine import print_machine
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "words": {"min_word_length": 1},
@@ -54,9 +52,8 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=8000)
     parser.add_argument("--words", type=int, default=60, help="words of a text, at most")
     options = parser.parse_args()
-    model = re.search(r"model name\s*:\s*(.*)", Path("/proc/cpuinfo").read_text())
-    print(f"{model[1] if model else platform.machine()}, longtail {lt.__version__}")
-    print("python", *sys.argv, "\n")
+    print_machine()
+    print()
     folder = os.path.join(os.environ.get("LONGTAIL_DATA", ""), options.data)
     data = lt.load_dataset(folder if os.path.isdir(folder) else options.data)
     Y, truth = data.train.Y[: options.rows], data.dev.Y[:2000]

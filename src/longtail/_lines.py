@@ -32,8 +32,8 @@ _UTF_32 = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)  # the first begins like UT
 
 @contextlib.contextmanager
 def open_bytes(path: FilePath) -> Iterator[BinaryIO]:
-    """The bytes of a file, unpacked where it is gzip, in UTF-8 and without a byte-order mark where
-    they begin with one.
+    """Return the bytes of a file, unpacked where it is gzip, in UTF-8 and without a byte-order mark
+    where they begin with one.
     """
     with open(path, "rb") as raw:
         if raw.peek(2)[:2] == b"\x1f\x8b":
@@ -122,7 +122,7 @@ def read_text(path: FilePath) -> str:
 
 @contextlib.contextmanager
 def open_for_writing(path: FilePath) -> Iterator[BinaryIO]:
-    """A file that appears under its name only when the block ends without an error.
+    """Open a file that appears under its name only when the block ends without an error.
 
     It is gzip where the name ends in .gz; the bytes depend on the contents alone (no time stamp).
     """

@@ -23,8 +23,8 @@ _MOST_THREADS = 1024
 
 
 def csr_args(matrix: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
-    """``(indptr int64, indices int32, values float32, n_cols)`` of a canonical CSR matrix, copying
-    only where it must.
+    """Return ``(indptr int64, indices int32, values float32, n_cols)`` of a canonical CSR matrix,
+    copying only where it must.
     """
     return (
         np.ascontiguousarray(matrix.indptr, dtype=np.int64),

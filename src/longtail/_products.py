@@ -22,7 +22,7 @@ def times_dense(
     bias: np.ndarray | None = None,
     relu: bool = False,
 ) -> np.ndarray:
-    """``X @ dense + bias`` for CSR or dense float32 ``X`` (n, m) and ``dense`` (m, c).
+    """Return ``X @ dense + bias`` for CSR or dense float32 ``X`` (n, m) and ``dense`` (m, c).
 
     >>> times_dense(np.eye(2, dtype=np.float32), np.array([[1, -2], [3, 4]], np.float32), 1)
     array([[ 1., -2.],
@@ -35,8 +35,8 @@ def times_dense(
 
 
 def pattern_products(pattern: sp.csr_matrix, rows: np.ndarray, n_threads: int) -> np.ndarray:
-    """``<row i, row j>`` for every stored entry (i, j) of ``pattern`` (n, n), in its order, from
-    ``rows`` (n, c) float32.
+    """Return ``<row i, row j>`` for every stored entry (i, j) of ``pattern`` (n, n), in its order,
+    from ``rows`` (n, c) float32.
 
     >>> pattern = sp.csr_matrix(np.array([[0, 1], [0, 1]], np.float32))
     >>> pattern_products(pattern, np.array([[1, 2], [3, 4]], np.float32), 1)

@@ -26,6 +26,7 @@ from longtail._forms import Rows, one_dimension, rows_of
 __all__ = [
     "as_features",
     "as_k",
+    "as_label_ids",
     "as_labels",
     "as_seed",
     "as_width",
@@ -198,6 +199,18 @@ def as_k(k: Any, name: str = "k") -> int:
     if k < 1:
         raise ValueError(f"{name} must be at least 1, got {k}")
     return int(k)
+
+
+def as_label_ids(labels: Any, n_labels: int) -> np.ndarray:
+    """Return label ids, checked and sorted, each of them once.
+
+    >>> as_label_ids([2, 0, 2], 3)
+    array([0, 2])
+    """
+    ids = np.unique(np.asarray(labels))
+    if len(ids) and (ids.dtype.kind not in "iu" or ids[0] < 0 or ids[-1] >= n_labels):
+        raise ValueError(f"labels must be ids from 0 to {n_labels - 1}, got {labels!r}")
+    return ids.astype(np.int64)
 
 
 def as_width(k: Any, n_labels: int, name: str = "k") -> int:

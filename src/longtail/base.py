@@ -17,13 +17,14 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from longtail import persist
+from longtail._protocols import has_parameters
 from longtail._validation import as_features, as_labels, as_width, let_pass
 from longtail.answers.label_filter import LabelFilter
 from longtail.answers.topk import TopK
 from longtail.answers.vocabulary import Vocabulary
 from longtail.exceptions import ModelFormatError
 
-__all__ = ["Estimator", "NotFittedError", "Ranker", "unfitted"]
+__all__ = ["Estimator", "NotFittedError", "Ranker", "take_names", "unfitted"]
 
 Self = TypeVar("Self", bound="Estimator")
 SomeEstimator = TypeVar("SomeEstimator")
@@ -108,12 +109,17 @@ class Estimator:
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return parameters by name; with ``deep``, those of nested estimators as
         ``outer__inner``.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            Also those of nested estimators.
         """
         out: dict[str, Any] = {}
         for name in self._defaults:
             value = getattr(self, name)
             out[name] = value
-            if deep and hasattr(value, "get_params") and not isinstance(value, type):
+            if deep and has_parameters(value):
                 out.update({f"{name}__{key}": inner for key, inner in value.get_params().items()})
         return out
 
@@ -121,6 +127,11 @@ class Estimator:
         """Set parameters by name (``outer__inner`` for nested estimators).
 
         Unknown names are refused before any is set. Learned state stays until the next ``fit``.
+
+        Parameters
+        ----------
+        **params : object
+            Parameters by name.
         """
         for name in params:
             if name.partition("__")[0] not in self._defaults:
@@ -331,6 +342,11 @@ class Ranker(Estimator):
 
         Label lists may then hold names instead of ids. ``fit`` forgets them.
 
+        Parameters
+        ----------
+        names : sequence of str
+            Names of labels, in the order of their ids.
+
         >>> from longtail.baselines import Popularity
         >>> model = Popularity().fit([[1.0], [1.0]], [[0, 1], [1]]).name_labels(["cat", "dog"])
         >>> model.predict_topk([[1.0]], k=1, exclude=["dog"]).indices
@@ -348,6 +364,13 @@ class Ranker(Estimator):
     def predict(self, X: Any, k: int = 5) -> Any:
         """Return the k best labels of each row as a binary CSR matrix (n, L), as scikit-learn
         expects.
+
+        Parameters
+        ----------
+        X : matrix of shape (n, d)
+            Rows of features.
+        k : int, default=5
+            Answers per row.
         """
         return self.predict_topk(X, k).to_csr(binary=True)
 
@@ -357,6 +380,15 @@ class Ranker(Estimator):
         This is what grid search maximises.
 
         ``longtail.evaluate`` says much more, also about rare labels.
+
+        Parameters
+        ----------
+        X : matrix of shape (n, d)
+            Rows of features.
+        Y : matrix of shape (n, L), or list of lists of int
+            Labels of the rows.
+        k : int, default=1
+            Answers per row.
         """
         top = self.predict_topk(X, k)
         Y = as_labels(Y, n_rows=len(top))
@@ -379,13 +411,13 @@ class Ranker(Estimator):
         state = super()._get_state()
         state.meta.update(n_features=self.n_features_in_, n_labels=self.n_labels_)
         if self.label_names_ is not None:
-            state.arrays.update(_pack_names(self.label_names_))
+            state.put_strings("label_name", self.label_names_)
         return state
 
     def _set_state(self, state: persist.State) -> None:
         self.n_features_in_ = state.count("n_features")
         self.n_labels_ = state.count("n_labels")
-        self.label_names_ = _unpack_names(state, self.n_labels_)
+        self.label_names_ = take_names(state, self.n_labels_)
 
 
 def _unknown(cls: type[Estimator], name: str) -> str:
@@ -396,23 +428,19 @@ def _unknown(cls: type[Estimator], name: str) -> str:
     return f"{cls.__name__} has no parameter {name!r}: {has}{hint}"
 
 
-def _pack_names(names: Vocabulary) -> dict[str, np.ndarray]:
-    """Return names as UTF-8, one behind the other, and where each ends."""
-    coded = [name.encode("utf-8", "surrogatepass") for name in names]
-    ends = np.cumsum([len(name) for name in coded], dtype=np.int64)
-    return {"label_names": np.frombuffer(b"".join(coded), np.uint8), "label_name_ends": ends}
+def take_names(state: persist.State, n_labels: int) -> Vocabulary | None:
+    """Return the label names of a state, or None where it has none.
 
-
-def _unpack_names(state: persist.State, n_labels: int) -> Vocabulary | None:
+    Parameters
+    ----------
+    state : State
+        A saved ranker.
+    n_labels : int
+        How many names there must be.
+    """
     if "label_names" not in state.arrays:
         return None
-    text = state.array("label_names", np.uint8, (None,)).tobytes()
-    ends = state.array("label_name_ends", np.int64, (n_labels,))
-    starts = np.concatenate([[0], ends[:-1]]) if n_labels else ends
-    if (ends < starts).any() or (n_labels and ends[-1] != len(text)):
-        raise ModelFormatError("array 'label_name_ends' does not divide the label names")
-    pairs = zip(starts.tolist(), ends.tolist(), strict=True)
     try:
-        return Vocabulary(text[a:b].decode("utf-8", "surrogatepass") for a, b in pairs)
+        return Vocabulary(state.strings("label_name", n_labels))
     except ValueError as error:
         raise ModelFormatError(f"label names cannot be read: {error}") from None

@@ -218,3 +218,36 @@ def test_real_data_reach_the_known_floor(name: str, floor: tuple[float, ...]) ->
     hits = np.array([[i in y for i in row] for row, y in zip(top.indices, true, strict=True)])
     found = [100 * hits[:, :k].mean() for k in (1, 3, 5)]
     np.testing.assert_allclose(found, floor, atol=0.5)
+
+
+@pytest.mark.parametrize("normalize", [True, False])
+@pytest.mark.parametrize("dense", [True, False])
+def test_new_labels_give_the_model_of_all_rows(
+    tmp_path: Path, normalize: bool, dense: bool
+) -> None:
+    """Old rows with a new label, a row given twice, new rows (longer ones too) and negatives."""
+    rng = np.random.default_rng(0)
+    X = (rng.random((40, 9)) * (rng.random((40, 9)) < 0.5)).astype(np.float32)
+    X[7] = X[3]
+    X[33] *= 64  # a new exponent
+    Y = (rng.random((40, 6)) < 0.3).astype(np.float32)
+    Y[:25, 4:] = 0  # the new labels are seen from row 20 on, and in row 3
+    Y[3, 5] = 1
+    Y[35:, 4:] = 0
+    convert = (lambda rows: rows) if dense else sp.csr_matrix
+    make = lambda: lt.baselines.NearestNeighbors(n_neighbors=4, normalize=normalize)  # noqa: E731
+    expected = make().fit(convert(X), Y)
+    model = make().fit(convert(X[:25]), Y[:25, :4])
+    model.save(tmp_path / "m")
+    model = lt.load(tmp_path / "m")  # read-only arrays
+    given = np.r_[3, 20:35]
+    rest = (convert(X[35:]), Y[35:, :4])
+    model.add_labels(convert(X[given]), Y[given, 4:], Y_old=Y[given, :4], negatives=rest)
+    Q = convert(rng.random((12, 9)).astype(np.float32))
+    assert model.predict_topk(Q, k=6) == expected.predict_topk(Q, k=6)
+    assert model.kneighbors(Q) == expected.kneighbors(Q)
+    with pytest.raises(TypeError, match="pair"):
+        model.add_labels(convert(X[:1]), [[0]], negatives=X)
+    with pytest.raises(ValueError):
+        model.add_labels(convert(X[:2, :5]), [[0], []])
+    assert model.add_labels(convert(X[:1]), np.zeros((1, 0))).n_labels_ == 6

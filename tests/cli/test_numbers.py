@@ -21,8 +21,9 @@ from longtail.cli.compare import compare_models
 from longtail.cli.models import make_models
 from longtail.cli.reading import DataOptions, read
 from longtail.cli.search import Search
+from longtail.cli.story import example_texts
 from longtail.cli.train import train_and_measure
-from longtail.cli.training import plans, set_aside
+from longtail.cli.training import measured_on, plans, set_aside
 
 
 def write_rare(path: Path, n: int = 240) -> Path:
@@ -201,6 +202,19 @@ def test_evaluate_tradeoff_and_compare_say_what_was_trained_on(folder: Path) -> 
     shown = run("compare", twice, "-m", "popularity").stdout
     assert "of 48 test rows have the text of a training row" in shown
     assert "training row" not in run("compare", data, "-m", "popularity").stdout
+
+
+def test_rows_set_aside_keep_their_fields(tmp_path: Path) -> None:
+    data = write_tickets(tmp_path / "tickets.jsonl", 30)
+    options = DataOptions(field_weights={"title": 2.0, "text": 1.0})
+    dataset = set_aside(read(str(data), options), 0.1, 0)
+    assert (len(dataset.train), len(dataset.test), len(dataset.whole)) == (27, 3, 30)
+    assert list(dataset.test.inputs) == ["title", "text"]
+    rows = [json.loads(line) for line in data.read_text().splitlines()]
+    held = [row for row, out in zip(rows, drawn(30), strict=True) if out]
+    assert dataset.test.fields == {f: [row[f] for row in held] for f in ("title", "text")}
+    assert set(example_texts(dataset)[0]) == {"title", "text"}
+    assert measured_on(dataset) == "3 of 30 rows, set aside at random"
 
 
 def test_tune_begins_with_what_train_trains(folder: Path) -> None:

@@ -27,9 +27,31 @@ def test_split_takes_rows_in_order():
     assert split.n_unknown_labels == 4
 
 
+def test_split_carries_texts_by_field():
+    fields = {"title": ["cats", "cows", ""], "body": ["purr", "", "moo"]}
+    split = Split(Y=[[0], [1], [1]], fields=fields)
+    assert split.texts == ["cats purr", "cows", "moo"]
+    assert split.inputs == fields
+    assert repr(split) == "Split(3 rows, 2 labels, texts by title, body)"
+    taken = split.take([2, 0])
+    assert taken.fields == {"title": ["", "cats"], "body": ["moo", "purr"]}
+    assert taken.texts == ["moo", "cats purr"]
+    assert Split(texts=["a"], X=[[1.0]]).inputs == ["a"]
+    assert Split(X=[[1.0]]).inputs.shape == (1, 1)
+    assert Split(Y=[[0]]).inputs is None
+
+
+@pytest.mark.parametrize("fields", [{}, ["a"], {"title": "abc"}, {"title": [None]}])
+def test_fields_must_map_names_to_texts(fields):
+    with pytest.raises(TypeError, match="fields"):
+        Split(fields=fields)
+
+
 @pytest.mark.parametrize(
     "parts",
     [
+        {"fields": {"title": ["a"], "body": ["b", "c"]}},
+        {"fields": {"title": ["a"]}, "texts": ["a", "b"]},
         {"X": np.ones((2, 3)), "Y": [[0]]},
         {"X": np.ones((2, 3)), "texts": ["a"]},
         {"Y": [[0]], "texts": []},

@@ -12,6 +12,7 @@ from data_cases import any_name, any_text, folder, with_files
 from hypothesis import given
 from hypothesis import strategies as st
 
+from longtail.data import load_dataset
 from longtail.data.cells import label_names, text_from
 from longtail.data.tables import iter_table, read_table, write_table
 from longtail.exceptions import DataFormatError, MissingDependencyError
@@ -300,3 +301,14 @@ def test_texts_and_lists_of_different_length_leave_no_file(tmp_path):
         with pytest.raises(ValueError, match="zip"):
             write_table(tmp_path / f"a{suffix}", ["x"], [])
     assert list(tmp_path.iterdir()) == []
+
+
+def test_texts_by_field(tmp_path):
+    path = tmp_path / "tickets.csv"
+    path.write_text("title,body,labels\njam,paper stuck,printer\n,no wifi,network\n")
+    loaded = load_dataset(path, text_column=["title", "body"], by_field=True)
+    assert loaded.train.fields == {"title": ["jam", ""], "body": ["paper stuck", "no wifi"]}
+    assert loaded.train.texts == ["jam paper stuck", "no wifi"]
+    assert load_dataset(path, text_column=["title", "body"]).train.fields is None
+    divided = load_dataset(path, text_column=["title", "body"], by_field=True, test_size=1)
+    assert len(divided.train.fields["title"]) == len(divided.test.fields["body"]) == 1

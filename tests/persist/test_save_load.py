@@ -448,3 +448,25 @@ def test_saving_from_a_folder_that_was_removed(
     (tmp_path / "gone").rmdir()
     save(tmp_path / "model", State("demo", arrays={"bias": np.arange(3)}))
     assert load(tmp_path / "model").arrays["bias"].tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("strings", [[], [""], ["a", "", "ü\U0001f600", "\ud800"]])
+def test_strings_survive(strings, tmp_path):
+    state = State("demo")
+    state.put_strings("name", strings)
+    save(tmp_path / "m", state)
+    loaded = load(tmp_path / "m")
+    assert loaded.strings("name") == loaded.strings("name", len(strings)) == strings
+    with pytest.raises(ModelFormatError, match="name_ends"):
+        loaded.strings("name", len(strings) + 1)
+
+
+@pytest.mark.parametrize("ends", [[1, 2], [2, 1, 3], [4], [-1, 3], []])
+def test_strings_must_be_divided(ends):
+    state = State("demo")
+    state.arrays = {"names": np.frombuffer(b"abc", np.uint8), "name_ends": np.array(ends, np.int64)}
+    with pytest.raises(ModelFormatError, match="does not divide"):
+        state.strings("name")
+    state.arrays = {"names": np.array([255], np.uint8), "name_ends": np.array([1])}
+    with pytest.raises(ModelFormatError, match="not UTF-8"):
+        state.strings("name")

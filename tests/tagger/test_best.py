@@ -182,8 +182,9 @@ def test_fields_and_new_labels(rows: Any) -> None:
     fields = {"title": texts[:200], "body": texts[:200]}
     made = lt.Tagger(quality="best").fit(fields, Y[:200], label_names=NAMES)
     assert made.predict({"title": texts[:1], "body": [""]}, k=1)[0]
-    with pytest.raises(TypeError, match="does not support new labels"):
-        made.add_labels({"title": texts[:2], "body": texts[:2]}, [["new"], ["new"]])
+    new = ["an entirely new subject", "a new subject, entirely"]
+    made.add_labels({"title": new, "body": new}, [["new"], ["new"]])
+    assert made.predict({"title": ["entirely new"], "body": ["subject"]}, k=1)[0][0][0] == "new"
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,8 @@ import scipy.sparse as sp
 from tagger_cases import tickets
 
 import longtail as lt
+from longtail import persist
+from longtail.exceptions import ModelFormatError
 from longtail.tagger import choose
 from longtail.tagger.tail import lean
 
@@ -286,3 +288,22 @@ def test_same_seed_same_bits_for_any_number_of_threads() -> None:
         for jobs in (1, 2)
     ]
     assert answers[0] == answers[1]
+
+
+def test_label_names_are_on_disk_as_those_of_every_ranker(tmp_path):
+    tagger = lt.Tagger(calibrate=False).fit(TEXTS, LABELS)
+    tagger.save(tmp_path / "now")
+    state = persist.load(tmp_path / "now")
+    names = state.strings("label_name", len(tagger.label_names))
+    assert tuple(names) == tagger.label_names == lt.load(tmp_path / "now").label_names
+    assert "label_names" not in state.meta
+    # Taggers of 0.1 list them in the manifest.
+    del state.arrays["label_names"], state.arrays["label_name_ends"]
+    for listed in (names, names[1:], None):
+        state.meta["label_names"] = listed
+        persist.save(tmp_path / "old", state, overwrite=True)
+        if listed == names:
+            assert lt.load(tmp_path / "old").label_names == tagger.label_names
+        else:
+            with pytest.raises(ModelFormatError, match=r"named|list its label names"):
+                lt.load(tmp_path / "old")

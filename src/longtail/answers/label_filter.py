@@ -87,6 +87,19 @@ class LabelFilter:
         or a sparse matrix (n, L) whose stored non-zeros are listed. Names need ``names``.
 
         Refuses ids out of range, unknown names, and another number of lists than rows.
+
+        Parameters
+        ----------
+        include : list of labels, mask or matrix
+            Labels to choose from.
+        exclude : list of labels, mask or matrix
+            Labels to leave out.
+        n_rows : int
+            Number of rows, n.
+        n_labels : int
+            Number of labels, L.
+        names : Vocabulary, default=None
+            Names of labels, if lists may hold them.
         """
         if include is None and exclude is None:
             return None
@@ -104,7 +117,7 @@ class LabelFilter:
         return all(lists is None or lists.shared for lists in (self.include, self.exclude))
 
     def native(self) -> tuple[Any, Any]:
-        """As the compiled core takes it."""
+        """Return the filter as the compiled core takes it."""
         return (
             None if self.include is None else self.include.native(),
             None if self.exclude is None else self.exclude.native(),
@@ -113,6 +126,13 @@ class LabelFilter:
     def allowed(self, start: int, stop: int) -> np.ndarray:
         """Return the indicator of the allowed labels of rows [start, stop), bool (stop - start,
         L).
+
+        Parameters
+        ----------
+        start : int
+            First row.
+        stop : int
+            Row after the last.
         """
         out = np.ones((stop - start, self.n_labels), bool)
         if self.include is not None:
@@ -146,6 +166,13 @@ class LabelFilter:
         a block may be answered with, or all labels if that leaves out a few only, and as many as
         surely hold k allowed ones.
 
+        Parameters
+        ----------
+        k : int
+            Answers per row.
+        search : callable
+            ``search(rows, ids, k)``, the k best of some labels for a range of rows.
+
         >>> labels = LabelFilter.of([[0, 2], [2, 3]], None, n_rows=2, n_labels=5000)
         >>> ranked = TopK([[2, 0], [1, 0]], [[3, 1], [5, 4]])  # of labels 0, 2 and 3
         >>> labels.best(1, lambda rows, ids, wanted: ranked).indices
@@ -167,15 +194,20 @@ class LabelFilter:
             top = search(slice(start, stop), ids, min(k + barred, len(ids)))
             named = np.where(top.indices >= 0, ids[top.indices], -1).astype(np.int32)
             parts.append(self.keep(TopK._trusted(named, top.scores, None), k, first=start))
-        return TopK._trusted(
-            np.concatenate([part.indices for part in parts]),
-            np.concatenate([part.scores for part in parts]),
-            self.n_labels,
-        )
+        return TopK.stacked(parts, self.n_labels)
 
     def keep(self, top: TopK, k: int, *, first: int = 0) -> TopK:
         """Return the first k allowed answers of every row, padded. ``top`` has the rows from
         ``first``.
+
+        Parameters
+        ----------
+        top : TopK
+            The answers, best first.
+        k : int
+            Answers per row.
+        first : int, default=0
+            Row of the filter that the first answers belong to.
         """
         out = TopK.nothing(len(top), k, top.n_labels)
         step = max(1, _BLOCK // max(1, self.n_labels))

@@ -91,7 +91,18 @@ class TopK:
 
     @classmethod
     def from_scores(cls, scores: Any, k: int, *, n_jobs: int | None = None) -> TopK:
-        """Top k of a score matrix: all columns of a dense one, stored entries of a sparse one."""
+        """Return the top k of a score matrix: all columns of a dense one, stored entries of a
+        sparse one.
+
+        Parameters
+        ----------
+        scores : matrix of shape (n, L)
+            Scores; those stored, of a sparse one.
+        k : int
+            Answers per row.
+        n_jobs : int, default=None
+            Number of threads; None is all cores. Results do not depend on it.
+        """
         matrix = as_features(scores, name="scores")
         k = as_width(k, matrix.shape[1])
         threads = n_threads(n_jobs)
@@ -105,9 +116,16 @@ class TopK:
     def from_ranking(cls, ids: Any, n_labels: int | None = None) -> TopK:
         """Return answers without scores: label ids of each row, best first.
 
-        ``ids``: one list per row, or an integer array (n, k) padded with -1. Rows may be of
-        different lengths; then all are taken to be complete. The scores are the negated ranks, -1,
-        -2 and so on. Refuses what ``TopK`` refuses.
+        Parameters
+        ----------
+        ids : array of int, or lists of int
+            One list per row, or an integer array (n, k) padded with -1. Rows may be of
+            different lengths; then all are taken to be complete. The scores are the negated
+            ranks, -1, -2 and so on.
+        n_labels : int, default=None
+            Number of labels, if known.
+
+        Refuses what ``TopK`` refuses.
 
         >>> TopK.from_ranking([[2, 0], [1]], n_labels=3).indices
         array([[ 2,  0, -1],
@@ -132,11 +150,37 @@ class TopK:
     def nothing(cls, n_rows: int, k: int, n_labels: int | None = None) -> TopK:
         """Return answers of k slots per row that name no label.
 
+        Parameters
+        ----------
+        n_rows : int
+            Number of rows, n.
+        k : int
+            Answers per row.
+        n_labels : int, default=None
+            Number of labels, if known.
+
         >>> TopK.nothing(1, 2).indices
         array([[-1, -1]], dtype=int32)
         """
         indices = np.full((n_rows, k), -1, np.int32)
         return cls._trusted(indices, np.full((n_rows, k), -np.inf, np.float32), n_labels)
+
+    @classmethod
+    def stacked(cls, parts: Sequence[TopK], n_labels: int | None = None) -> TopK:
+        """Return the answers to the rows of several parts, one below the other.
+
+        Parameters
+        ----------
+        parts : sequence of TopK
+            Answers with the same k.
+        n_labels : int, default=None
+            Number of labels, if known.
+
+        >>> TopK.stacked([TopK([[0]], [[1.0]]), TopK([[2]], [[0.5]])]).indices.tolist()
+        [[0], [2]]
+        """
+        indices = np.concatenate([part.indices for part in parts])
+        return cls._trusted(indices, np.concatenate([part.scores for part in parts]), n_labels)
 
     @property
     def k(self) -> int:
@@ -159,6 +203,11 @@ class TopK:
     def padded(self, k: int) -> TopK:
         """Return the same answers with at least k slots per row, padded with -1 and -inf.
 
+        Parameters
+        ----------
+        k : int
+            Answers per row, at least.
+
         >>> TopK([[3]], [[0.5]]).padded(2).indices
         array([[ 3, -1]], dtype=int32)
         """
@@ -169,7 +218,13 @@ class TopK:
         return out
 
     def head(self, k: int) -> TopK:
-        """Return the first k slots of every row."""
+        """Return the first k slots of every row.
+
+        Parameters
+        ----------
+        k : int
+            Answers to keep.
+        """
         k = min(as_k(k), self.k)
         return TopK._trusted(
             np.ascontiguousarray(self.indices[:, :k]),
@@ -178,7 +233,14 @@ class TopK:
         )
 
     def to_csr(self, *, binary: bool = False) -> sp.csr_matrix:
-        """CSR matrix (n, n_labels) of the scores, or of ones with ``binary=True``; no padding."""
+        """Return the CSR matrix (n, n_labels) of the scores, or of ones with ``binary=True``; no
+        padding.
+
+        Parameters
+        ----------
+        binary : bool, default=False
+            Ones in place of scores.
+        """
         keep = self.indices >= 0
         width = self.n_labels
         if width is None:

@@ -14,7 +14,7 @@ from longtail._lines import open_for_writing, read_text
 from longtail.answers.topk import TopK
 from longtail.exceptions import DataFormatError
 
-__all__ = ["Vocabulary", "grown_names"]
+__all__ = ["Vocabulary", "grown_names", "names_without"]
 
 
 class Vocabulary:
@@ -23,6 +23,11 @@ class Vocabulary:
     Refuses names that are not strings, empty names, and names that occur twice. Names are compared
     exactly: no case folding, no stripping. ``Vocabulary.from_lists`` collects the names of a corpus
     in sorted order, so that the ids depend on the set of names and not on the order of the rows.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Names, in the order of their ids.
 
     >>> vocabulary = Vocabulary(["cat", "dog"])
     >>> vocabulary.encode([["dog"], [], ["dog", "cat"]]).toarray()
@@ -55,6 +60,11 @@ class Vocabulary:
     @classmethod
     def from_lists(cls, *corpora: Iterable[Iterable[str]]) -> Vocabulary:
         """Return all names that occur in the label lists, sorted by code point.
+
+        Parameters
+        ----------
+        *corpora : iterables of iterables of str
+            Label lists.
 
         >>> Vocabulary.from_lists([["b", "a"], []], [["c"]]).names
         ('a', 'b', 'c')
@@ -92,7 +102,13 @@ class Vocabulary:
         return f"Vocabulary({len(self)} names: {', '.join(shown)})" if shown else "Vocabulary()"
 
     def id(self, name: str) -> int:
-        """Return the id of a name; an unknown name is a KeyError."""
+        """Return the id of a name; an unknown name is a KeyError.
+
+        Parameters
+        ----------
+        name : str
+            A name.
+        """
         try:
             return self._ids[name]
         except KeyError:
@@ -113,6 +129,13 @@ class Vocabulary:
         ``unknown`` says what becomes of a name outside the vocabulary: "error" refuses it, "ignore"
         drops it, and "count" drops it too and returns ``(Y, counts)`` with the number of distinct
         unknown names of each row (n,) int64.
+
+        Parameters
+        ----------
+        label_lists : iterable of iterables of str
+            Names of the labels of each row.
+        unknown : {"error", "ignore", "count"}, default="error"
+            What becomes of other names.
 
         >>> Y, counts = Vocabulary(["cat"]).encode([["cat", "emu"], ["emu"]], unknown="count")
         >>> counts.tolist()
@@ -157,6 +180,11 @@ class Vocabulary:
         The answer has the shape of the question; padding (-1) is left out. For a ``TopK`` each row
         is a list of ``(name, score)``, best first.
 
+        Parameters
+        ----------
+        labels : list of int, array, CSR matrix or TopK
+            Ids.
+
         >>> Vocabulary(["cat", "dog"]).decode(TopK([[1, -1]], [[0.5, -np.inf]]))
         [[('dog', 0.5)]]
         """
@@ -196,14 +224,26 @@ class Vocabulary:
         return ids
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the names as one JSON array of strings, in id order."""
+        """Write the names as one JSON array of strings, in id order.
+
+        Parameters
+        ----------
+        path : str or path
+            Where the file is.
+        """
         with open_for_writing(path) as file:
             file.write(json.dumps(self.names, ensure_ascii=False, indent=0).encode("utf-8"))
             file.write(b"\n")
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Vocabulary:
-        """Read what ``save`` wrote."""
+        """Read what ``save`` wrote.
+
+        Parameters
+        ----------
+        path : str or path
+            Where the file is.
+        """
         try:
             names = json.loads(read_text(path))
         except (ValueError, RecursionError) as error:
@@ -250,3 +290,14 @@ def grown_names(
         missing = "the new labels" if names is None else "the old labels, see name_labels"
         raise ValueError(f"either all labels have names or none: names are missing for {missing}")
     return Vocabulary([*known, *names])
+
+
+def names_without(known: Vocabulary | None, gone: np.ndarray) -> Vocabulary | None:
+    """Return the names of the labels that are left where ``gone`` (L,) is True for the others.
+
+    >>> names_without(Vocabulary(["cat", "dog"]), np.array([True, False])).names
+    ('dog',)
+    """
+    if known is None:
+        return None
+    return Vocabulary([name for name, out in zip(known, gone, strict=True) if not out])

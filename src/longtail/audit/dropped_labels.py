@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail import metrics
+from longtail._protocols import has_parameters
 from longtail._validation import as_features, as_k, as_labels, as_seed, check_same_rows
 from longtail.base import unfitted
 from longtail.metrics.propensity_scored import inverse_propensities
@@ -22,7 +23,16 @@ COMPLETE, NONE = "complete labels", "no correction"
 
 
 def drop_labels(Y: Any, propensity: Any, random_state: Any = 0) -> sp.csr_matrix:
-    """``Y`` (n, L) with every positive of label j kept with probability p_j, independently.
+    """Return ``Y`` (n, L) with every positive of label j kept with probability p_j, independently.
+
+    Parameters
+    ----------
+    Y : matrix of shape (n, L), or list of lists of int
+        Labels of the rows.
+    propensity : float or array of shape (L,)
+        Probability that a positive is kept.
+    random_state : int, Generator or None, default=0
+        Seed.
 
     >>> kept = drop_labels([{0, 1}] * 1000, [1.0, 0.25], random_state=0)
     >>> [int(n) for n in kept.getnnz(axis=0)]
@@ -79,7 +89,7 @@ class Injection:
     __repr__ = __str__
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON values."""
+        """Return plain JSON values."""
         return {
             "kept": self.kept,
             "n_repeats": self.n_repeats,
@@ -124,6 +134,8 @@ def injection(
         Cut-offs; label-wise metrics are taken at the largest.
     n_repeats : int
         Draws of what is dropped.
+    random_state : int, Generator, RandomState or None
+        Seed of the draws.
 
     >>> import longtail as lt
     >>> data = lt.data.make_longtail(n=600, d=100, L=30, n_test=300, random_state=0)
@@ -163,8 +175,8 @@ def injection(
 def _trained(
     model: Any, way: Any, X: Any, Y: Any, X_test: Any, Y_test: Any, ks: tuple[int, ...]
 ) -> dict[str, float]:
-    base, changes = (way, {}) if hasattr(way, "get_params") else (model, dict(way))
-    copy = unfitted(base, **changes)
+    base, changes = (way, {}) if has_parameters(way) else (model, dict(way))
+    copy: Any = unfitted(base, **changes)
     top = copy.fit(X, Y).predict_topk(X_test, min(max(ks), Y.shape[1]))
     matches, k = metrics.match(Y_test, top, max(ks)), max(ks)
     out = {f"P@{each}": metrics.precision_at_k(None, matches, k=each) for each in ks}

@@ -73,6 +73,10 @@ def find_missing(
         Groups of labels by frequency, and pairs in each that test the ceiling.
     label_names : sequence of str or None
         L names.
+    title : str
+        What the audit is called.
+    random_state : int, Generator, RandomState or None
+        Seed of the folds.
 
     Refuses data without rows, labels or positives, and answers for other rows.
 

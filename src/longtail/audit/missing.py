@@ -63,6 +63,13 @@ def missing_probability(proba: Any, propensity: Any) -> np.ndarray:
     q above p contradicts the propensity (a label cannot be observed more often than it is observed
     where it is relevant); the result is then 1.
 
+    Parameters
+    ----------
+    proba : array
+        Probability that a label is observed.
+    propensity : array
+        Probability that a true label is observed.
+
     >>> missing_probability([0.4, 0.4, 0.8], [0.5, 1.0, 0.5]).round(4)
     array([0.6667, 0.    , 1.    ])
     """

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from longtail.audit.summary import Audit, PropensityFit
+from longtail.audit.summary import Audit, PropensityFit, group_rows
 from longtail.report.markup import document, element, head, row, safe, table
-from longtail.report.table import count_range, per_cent
+from longtail.report.table import per_cent
 
 __all__ = ["fragment", "page"]
 
@@ -103,18 +103,10 @@ def _fit(fit: PropensityFit) -> str:
     ]
     extra = ["training count", "confident pairs"]
     body = []
-    for g in fit.groups:
-        at_most = per_cent(g.ceiling)
-        cells = [
-            count_range(g.min_count, g.max_count),
-            f"{g.observed:,.0f}",
-            f"{g.implied:,.0f}",
-            f"{g.found:,.0f}",
-            f"{g.n_confident:,}",
-            per_cent(g.hit_rate),
-            f"<b>{at_most} !</b>" if g.is_refuted else at_most,
-        ]
-        body.append(row(g.name, heads, cells, extra))
+    for name, *cells in group_rows(fit):
+        if cells[-1].endswith("!"):
+            cells[-1] = f"<b>{cells[-1]}</b>"
+        body.append(row(name, heads, cells, extra))
     verdict = "contradicted by the data" if fit.is_refuted else "not contradicted by the data"
     return (
         f"<section><h2>{safe(fit.model)}: {verdict}</h2>"

@@ -11,7 +11,7 @@ from longtail.audit.missing import Suspect
 from longtail.report.psp import PSPDiagnostic
 from longtail.report.table import align, bullet, count_range, per_cent, printable
 
-__all__ = ["Audit", "PropensityFit"]
+__all__ = ["Audit", "PropensityFit", "group_rows"]
 
 _SHOWN = 10
 
@@ -112,7 +112,7 @@ class Audit:
         return fragment(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON values."""
+        """Return plain JSON values."""
         return {
             "title": self.title,
             "n_rows": self.n_rows,
@@ -138,27 +138,36 @@ class Audit:
         }
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Return a page with no outside address; also written to ``path`` if one is given."""
+        """Return a page with no outside address; also written to ``path`` if one is given.
+
+        Parameters
+        ----------
+        path : str or path, default=None
+            Where to write it; None only returns it.
+        """
         from longtail.audit.page import page
         from longtail.report.markup import written
 
         return written(page(self), path)
 
 
+def group_rows(fit: PropensityFit) -> list[list[str]]:
+    """Return the cells of every group of labels, its name first; a refuted one ends in "!"."""
+    return [
+        [
+            g.name,
+            count_range(g.min_count, g.max_count),
+            f"{g.observed:,.0f}",
+            f"{g.implied:,.0f}",
+            f"{g.found:,.0f}",
+            f"{g.n_confident:,}",
+            per_cent(g.hit_rate),
+            per_cent(g.ceiling) + (" !" if g.is_refuted else ""),
+        ]
+        for g in fit.groups
+    ]
+
+
 def _groups(fit: PropensityFit) -> str:
     heads = "labels,count,observed,implied,found,confident,of them observed,at most"
-    rows = [heads.split(",")]
-    for g in fit.groups:
-        rows.append(
-            [
-                g.name,
-                count_range(g.min_count, g.max_count),
-                f"{g.observed:,.0f}",
-                f"{g.implied:,.0f}",
-                f"{g.found:,.0f}",
-                f"{g.n_confident:,}",
-                per_cent(g.hit_rate),
-                per_cent(g.ceiling) + (" !" if g.is_refuted else ""),
-            ]
-        )
-    return align(rows)
+    return align([heads.split(","), *group_rows(fit)])

@@ -22,6 +22,17 @@ def append_rows(X: Any, Y: Any, extra_X: Any, extra_Y: Any) -> tuple[Any, sp.csr
     passed to ``fit``. Where a model takes it, say ``n_label_rows=len(extra_Y)`` there: these rows
     are learned from, and are no instances to validate on or to count.
 
+    Parameters
+    ----------
+    X : matrix of shape (n, d), list of str, or Tokens
+        Rows.
+    Y : matrix of shape (n, L), or list of lists of int
+        Labels of the rows.
+    extra_X : matrix, list of str, or Tokens
+        Rows of the same kind, to put below.
+    extra_Y : matrix of shape (m, L)
+        Their labels.
+
     >>> X, Y = append_rows(["a cat"], [[0]], ["pet", "dog"], [[0, 1], [1]])
     >>> X, Y.toarray().tolist()
     (['a cat', 'pet', 'dog'], [[1.0, 0.0], [1.0, 1.0], [0.0, 1.0]])

@@ -42,6 +42,8 @@ def co_occurrence(
         Labels (n, L) of training rows; a soft label counts by its value, G_ij by the product.
     delta : float
         Shares up to and including it are dropped, from 0 to 1.
+    symmetric : bool
+        Whether an entry is the mean of the shares of both labels.
     labels : array of int or None
         Ids of the labels j to return rows for, in this order; None for all.
     filter_pairs : array of shape (m, 2) or None

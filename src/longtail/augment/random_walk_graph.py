@@ -36,6 +36,23 @@ def random_walk(
     ``labels`` and ``filter_pairs`` as there. Every label has random numbers of its own, so a walk
     depends on ``random_state`` and the data, not on what other labels are asked for.
 
+    Parameters
+    ----------
+    Y : matrix of shape (n, L), or list of lists of int
+        Labels of the rows.
+    length : int, default=400
+        Steps of a walk.
+    restart : float, default=0.8
+        Probability to go back to the first label.
+    keep : int, default=10
+        Most visited labels that are kept for each one.
+    labels : array of int, default=None
+        Labels to begin at; None is all.
+    filter_pairs : array of shape (m, 2), default=None
+        Pairs (row, label) that are not walked over.
+    random_state : int, Generator or None, default=0
+        Seed.
+
     >>> Y = np.array([[1, 1, 0], [0, 1, 1]])
     >>> walks = random_walk(Y).toarray()
     >>> bool(walks[0, 2] > 0), bool(walks[0, 1] > walks[0, 2])

@@ -15,6 +15,15 @@ __all__ = ["tail_first", "uniform"]
 def uniform(Y: Any, size: int, *, random_state: Any = 0) -> np.ndarray:
     """Return ``size`` label ids of ``Y`` (n, L), drawn at random, in ascending order.
 
+    Parameters
+    ----------
+    Y : matrix of shape (n, L), or list of lists of int
+        Labels of the rows.
+    size : int
+        How many labels.
+    random_state : int, Generator or None, default=0
+        Seed.
+
     >>> len(uniform([[0, 1], [2]], 2))
     2
     """
@@ -28,6 +37,17 @@ def tail_first(Y: Any, size: int, *, n_bins: int = 5, random_state: Any = 0) -> 
     Labels are cut into ``n_bins`` bins of equal volume by their frequency
     (``longtail.metrics.frequency_bins``). The bin of the rarest labels is taken whole, then the
     next one, and of the last bin that is needed, labels are drawn at random.
+
+    Parameters
+    ----------
+    Y : matrix of shape (n, L), or list of lists of int
+        Labels of the rows.
+    size : int
+        How many labels.
+    n_bins : int, default=5
+        Bins of labels by frequency, of equal positives.
+    random_state : int, Generator or None, default=0
+        Seed.
 
     >>> tail_first([[0, 1], [0, 2], [0, 1], [0, 1]], 2, n_bins=3)
     array([1, 2])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from longtail._native import core, csr_args, n_threads
 from longtail._validation import as_features, as_k
 from longtail.answers.label_filter import LabelFilter
 from longtail.answers.topk import TopK
+from longtail.baselines import growing
 from longtail.baselines.scaling import ScaledRows, scale_rows
 from longtail.calibrate.ranker import ProbabilityRanker
 from longtail.exceptions import ModelFormatError
@@ -94,19 +96,31 @@ class NearestNeighbors(ProbabilityRanker):
     def _fit(self, X: Any, Y: Any) -> None:
         self._check_params()
         scaled = scale_rows(X)
-        blocks = postings = None
-        if sp.issparse(X):
-            postings = csr_args(scaled.rows.tocsc().T)
-        else:
-            blocks = _pack(scaled.rows)
-        if self.normalize:
-            row_weights, exponent = scaled.inverse_norms, None
-        else:
+        row_weights, exponent = scaled.inverse_norms, None
+        if not self.normalize:
             exponent = int(scaled.exponents.max())
             row_weights = np.ldexp(1.0, scaled.exponents - exponent)
-        self.postings_, self.blocks_, self.row_weights_ = postings, blocks, row_weights
-        self.exponent_ = exponent
+        self._keep_rows(scaled.rows, row_weights, exponent)
         self.labels_ = csr_args(Y)
+
+    def _keep_rows(self, rows: Any, row_weights: np.ndarray, exponent: int | None) -> None:
+        """Take over scaled rows, sparse or dense, and what their products are multiplied by."""
+        self.postings_ = self.blocks_ = None
+        if sp.issparse(rows):
+            self.postings_ = csr_args(rows.tocsc().T)
+        else:
+            self.blocks_ = _pack(rows)
+        self.row_weights_, self.exponent_ = row_weights, exponent
+
+    def _stored_rows(self) -> tuple[Any, np.ndarray, int | None]:
+        """Return what ``_keep_rows`` took."""
+        n = len(self.row_weights_)
+        if self.postings_ is None:
+            assert self.blocks_ is not None
+            rows = self.blocks_.transpose(0, 2, 1).reshape(-1, self.n_features_in_)[:n]
+        else:
+            rows = sp.csr_matrix(self.postings_[2::-1], shape=(self.n_features_in_, n)).T.tocsr()
+        return rows, self.row_weights_, self.exponent_
 
     def _check_params(self) -> None:
         as_k(self.n_neighbors, "n_neighbors")
@@ -122,6 +136,13 @@ class NearestNeighbors(ProbabilityRanker):
     def kneighbors(self, X: Any, n_neighbors: int | None = None) -> TopK:
         """Return the nearest training rows and their similarities: in the result, ids are row
         numbers.
+
+        Parameters
+        ----------
+        X : matrix of shape (n, d)
+            Rows of features.
+        n_neighbors : int, default=None
+            How many; None is the parameter.
         """
         self._check_fitted()
         X = as_features(X, n_features=self.n_features_in_)
@@ -132,6 +153,52 @@ class NearestNeighbors(ProbabilityRanker):
         similarity = np.clip(similarity, -np.inf, np.finfo(np.float32).max).astype(np.float32)
         similarity[ids < 0] = -np.inf
         return TopK._trusted(ids, similarity, len(self.row_weights_))
+
+    def add_labels(
+        self,
+        X: Any,
+        Y: Any,
+        *,
+        Y_old: Any = None,
+        negatives: tuple[Any, Any] | None = None,
+        names: Sequence[str] | None = None,
+    ) -> NearestNeighbors:
+        """Add labels to a fitted model; their ids follow those it has.
+
+        Rows that the model has get the new labels where they are; others come behind, with all
+        their labels. The result is that of ``fit`` on all of them.
+
+        Parameters
+        ----------
+        X : matrix of shape (n, d)
+            Rows that show the new labels.
+        Y : matrix of shape (n, m)
+            What the m new labels are for these rows: column j becomes label ``n_labels_ + j``.
+        Y_old : matrix of shape (n, L) or None
+            The old labels of the same rows; of rows that the model has it knows them itself.
+        negatives : tuple or None
+            ``(X, Y)``, further rows with their old labels and none of the new ones. Not needed.
+        names : sequence of str or None
+            Of the new labels, for a model whose labels have names.
+
+        >>> model = NearestNeighbors(n_neighbors=1).fit([[1, 0], [0, 1]], [[0], [1]])
+        >>> model.add_labels([[1, 1]], [[0]]).predict_topk([[3, 3]], k=1).indices
+        array([[2]], dtype=int32)
+        """
+        growing.add_labels(self, X, Y, Y_old, negatives, names)
+        return self
+
+    def remove_labels(self, labels: Sequence[int] | np.ndarray) -> NearestNeighbors:
+        """Take labels out; the others keep their order and close the gaps, as ``numpy.delete``.
+
+        All rows stay: one without labels votes for nothing.
+
+        >>> model = NearestNeighbors().fit([[1, 0], [0, 1]], [[0], [1]])
+        >>> model.remove_labels([0]).n_labels_
+        1
+        """
+        growing.remove_labels(self, labels)
+        return self
 
     def _similarity(self, scaled: ScaledRows, keys: np.ndarray) -> np.ndarray:
         """Return similarities (n, m) float64 of queries to their neighbours, from the keys of a

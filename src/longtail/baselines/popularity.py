@@ -49,9 +49,7 @@ class Popularity(ProbabilityRanker):
         parts = [self._best(labels.allowed(*block), k) for block in labels.blocks()]
         if not parts:
             return self._predict_topk(X, k)
-        ids = np.concatenate([part.indices for part in parts])
-        scores = np.concatenate([part.scores for part in parts])
-        return TopK._trusted(ids, scores, self.n_labels_)
+        return TopK.stacked(parts, self.n_labels_)
 
     def _best(self, allowed: np.ndarray, k: int) -> TopK:
         ids, scores = core.topk_dense(np.where(allowed, self.prior_, np.float32(-np.inf)), k, 1)

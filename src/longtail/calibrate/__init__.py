@@ -1,5 +1,11 @@
 """From scores to probabilities.
 
+::
+
+    model, rows ──► out_of_fold ──► pairs (score, hit) ──► choice ──► a curve: Platt, Beta, Isotonic
+                    answers of copies                      least held-out log-loss
+                    that have not seen the rows
+
 A ranker's score orders labels; how often a label with that score is right, only held-out rows can
 tell. A calibrator is a rising function from scores to probabilities fitted on them: ``Platt``,
 ``Beta`` or ``Isotonic``, chosen by held-out log-loss (``choose``). Being rising, it changes no

@@ -45,14 +45,28 @@ class Beta(Calibrator):
 
     @classmethod
     def fit(cls, scores: Any, hits: Any) -> Beta:
-        """Maximum likelihood on pairs (m,)."""
+        """Fit the curve by maximum likelihood on pairs (m,).
+
+        Parameters
+        ----------
+        scores : array of shape (m,)
+            Scores.
+        hits : array of shape (m,)
+            1 where the answer was right, else 0.
+        """
         scores, hits = as_pairs(scores, hits)
         squash = bool(scores.min() < 0 or scores.max() > 1)
         a, b, c = fit_logistic(_logs(scores, squash), hits).tolist()
         return cls(a, b, c, squash)
 
     def transform(self, scores: Any) -> np.ndarray:
-        """Return probabilities of the shape of ``scores``."""
+        """Return probabilities of the shape of ``scores``.
+
+        Parameters
+        ----------
+        scores : array
+            Scores, of any shape.
+        """
         scores = np.clip(np.asarray(scores, np.float64), -LIMIT, LIMIT)
         return sigmoid(_logs(scores, self.squash) @ np.array([self.a, self.b]) + self.c)
 
@@ -62,7 +76,13 @@ class Beta(Calibrator):
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, np.ndarray]) -> Beta:
-        """Return the curve with these numbers."""
+        """Return the curve with these numbers.
+
+        Parameters
+        ----------
+        arrays : mapping
+            What ``arrays`` returned.
+        """
         a, b, c, squash = checked_array(arrays, "curve", 4).tolist()
         if a < 0 or b < 0 or squash not in (0, 1):
             raise ModelFormatError("the powers of a beta calibrator must not be negative")

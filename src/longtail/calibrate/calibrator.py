@@ -37,11 +37,25 @@ class Calibrator(ABC):
     @classmethod
     @abstractmethod
     def fit(cls: type[SomeCalibrator], scores: Any, hits: Any) -> SomeCalibrator:
-        """Learn from held-out pairs."""
+        """Learn from held-out pairs.
+
+        Parameters
+        ----------
+        scores : array of shape (m,)
+            Scores.
+        hits : array of shape (m,)
+            1 where the answer was right, else 0.
+        """
 
     @abstractmethod
     def transform(self, scores: Any) -> np.ndarray:
-        """Return probabilities of the shape of ``scores``."""
+        """Return probabilities of the shape of ``scores``.
+
+        Parameters
+        ----------
+        scores : array
+            Scores, of any shape.
+        """
 
     @abstractmethod
     def arrays(self) -> dict[str, np.ndarray]:
@@ -50,7 +64,13 @@ class Calibrator(ABC):
     @classmethod
     @abstractmethod
     def from_arrays(cls: type[SomeCalibrator], arrays: dict[str, np.ndarray]) -> SomeCalibrator:
-        """Return the calibrator with these arrays, refused if they are none of its kind."""
+        """Return the calibrator with these arrays, refused if they are none of its kind.
+
+        Parameters
+        ----------
+        arrays : mapping
+            What ``arrays`` returned.
+        """
 
 
 def as_pairs(scores: Any, hits: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -68,6 +88,13 @@ def as_pairs(scores: Any, hits: Any) -> tuple[np.ndarray, np.ndarray]:
 
 def log_loss(probabilities: Any, hits: Any) -> float:
     """Return the mean of -(h log p + (1 - h) log(1 - p)), with p kept 1e-7 away from 0 and 1.
+
+    Parameters
+    ----------
+    probabilities : array of shape (m,)
+        Probabilities.
+    hits : array of shape (m,)
+        1 where the answer was right, else 0.
 
     >>> round(log_loss([0.5, 0.5], [1, 0]), 4)
     0.6931
@@ -129,7 +156,7 @@ def _loss(features: np.ndarray, targets: np.ndarray, w: np.ndarray) -> float:
 
 
 def sigmoid(z: np.ndarray) -> np.ndarray:
-    """1 / (1 + exp(-z)), without overflow."""
+    """Return 1 / (1 + exp(-z)), without overflow."""
     return np.asarray(np.exp(-np.logaddexp(0, -z)))
 
 

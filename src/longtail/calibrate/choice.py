@@ -41,6 +41,21 @@ def choose(
     of a row are right or wrong together. The chosen method is fitted again on all pairs. Equal
     losses go to the method with fewer parameters; with fewer groups than folds that is Platt's.
 
+    Parameters
+    ----------
+    scores : array of shape (m,)
+        Scores.
+    hits : array of shape (m,)
+        1 where the answer was right, else 0.
+    groups : array of shape (m,), default=None
+        Row of each pair; pairs of a row stay in one fold.
+    method : str, default="auto"
+        Name of a curve, or "auto" for the one with the least held-out loss.
+    n_folds : int, default=5
+        Number of folds.
+    random_state : int, default=0
+        Seed.
+
     >>> rng = np.random.default_rng(0)
     >>> scores = rng.random(2000)
     >>> choice = choose(scores, rng.random(2000) < scores**2)

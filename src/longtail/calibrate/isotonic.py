@@ -38,7 +38,15 @@ class Isotonic(Calibrator):
 
     @classmethod
     def fit(cls, scores: Any, hits: Any) -> Isotonic:
-        """Least squares on pairs (m,)."""
+        """Fit the curve by least squares on pairs (m,).
+
+        Parameters
+        ----------
+        scores : array of shape (m,)
+            Scores.
+        hits : array of shape (m,)
+            1 where the answer was right, else 0.
+        """
         scores, hits = as_pairs(scores, hits)
         order = np.argsort(scores, kind="stable")
         scores, hits = scores[order], hits[order]
@@ -60,7 +68,13 @@ class Isotonic(Calibrator):
         return cls(knots, values)
 
     def transform(self, scores: Any) -> np.ndarray:
-        """Return probabilities of the shape of ``scores``."""
+        """Return probabilities of the shape of ``scores``.
+
+        Parameters
+        ----------
+        scores : array
+            Scores, of any shape.
+        """
         scores = np.clip(np.asarray(scores, np.float64), -LIMIT, LIMIT)
         return np.asarray(np.interp(scores, self.knots, self.values))
 
@@ -70,7 +84,13 @@ class Isotonic(Calibrator):
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, np.ndarray]) -> Isotonic:
-        """Return the curve through these points."""
+        """Return the curve through these points.
+
+        Parameters
+        ----------
+        arrays : mapping
+            What ``arrays`` returned.
+        """
         knots = checked_array(arrays, "knots", None)
         values = checked_array(arrays, "values", len(knots))
         falls = (np.diff(knots) < 0).any() or (np.diff(values) < 0).any()

@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from longtail._protocols import has_parameters
 from longtail._validation import as_k
 from longtail.answers.topk import TopK
+from longtail.base import unfitted
 from longtail.distributed.tasks import workers
 
 __all__ = ["cross_fit"]
@@ -19,13 +21,30 @@ _PER_ROW = ("sample_weight", "extra_rows")  # options of fit that belong to rows
 def cross_fit(
     model: Any, X: Any, Y: Any, k: int, folds: int, random_state: Any = 0, **fit_options: Any
 ) -> TopK:
-    """The k best answers for each row of ``X`` (n, d), out of fold.
+    """Return the k best answers for each row of ``X`` (n, d), out of fold.
 
     Rows are cut into ``folds`` parts at random; for each part a fresh copy of ``model`` (same class
     and parameters) is fitted on the rest of (``X``, ``Y``), both canonical, and asked about it.
     ``fit_options`` go to ``fit``; ``sample_weight`` and ``extra_rows`` are cut to the rows of each
     copy. Inside ``joblib.parallel_config`` its workers fit the copies. Refuses fewer than two
     folds, or more than rows.
+
+    Parameters
+    ----------
+    model : ranker
+        The model; it stays as it is.
+    X : matrix of shape (n, d)
+        Rows of features.
+    Y : matrix of shape (n, L), or list of lists of int
+        Labels of the rows.
+    k : int
+        Answers per row.
+    folds : int
+        Number of parts.
+    random_state : int, Generator or None, default=0
+        Seed.
+    **fit_options : object
+        Options of ``fit``; those that belong to rows are divided with them.
 
     >>> import longtail as lt
     >>> data = lt.data.make_longtail(n=200, d=50, L=20, random_state=0).train
@@ -68,16 +87,16 @@ def _options(fit_options: dict[str, Any], rows: np.ndarray) -> dict[str, Any]:
 
 
 def _unfitted(model: Any) -> Any:
-    """A copy with the same parameters, but for the folder of a checkpoint (its own, or that of an
-    estimator inside): what lies there belongs to the training of the model itself.
+    """Return a copy with the same parameters, but for the folder of a checkpoint (its own, or that
+    of an estimator inside): what lies there belongs to the training of the model itself.
     """
-    params = model.get_params(deep=False)
-    for name, value in params.items():
-        if hasattr(value, "get_params") and "checkpoint" in value.get_params(deep=False):
-            params[name] = _unfitted(value)
-    if "checkpoint" in params:
-        params["checkpoint"] = None
-    return type(model)(**params)
+    changes: dict[str, Any] = {}
+    for name, value in model.get_params(deep=False).items():
+        if name == "checkpoint":
+            changes[name] = None
+        elif has_parameters(value) and "checkpoint" in value.get_params(deep=False):
+            changes[name] = _unfitted(value)
+    return unfitted(model, **changes)
 
 
 def _take(value: Any, rows: np.ndarray) -> Any:

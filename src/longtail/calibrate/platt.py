@@ -39,12 +39,26 @@ class Platt(Calibrator):
 
     @classmethod
     def fit(cls, scores: Any, hits: Any) -> Platt:
-        """Maximum likelihood on pairs (m,)."""
+        """Fit the curve by maximum likelihood on pairs (m,).
+
+        Parameters
+        ----------
+        scores : array of shape (m,)
+            Scores.
+        hits : array of shape (m,)
+            1 where the answer was right, else 0.
+        """
         scores, hits = as_pairs(scores, hits)
         return cls(*fit_logistic(scores[:, None], hits).tolist())
 
     def transform(self, scores: Any) -> np.ndarray:
-        """Return probabilities of the shape of ``scores``."""
+        """Return probabilities of the shape of ``scores``.
+
+        Parameters
+        ----------
+        scores : array
+            Scores, of any shape.
+        """
         scores = np.clip(np.asarray(scores, np.float64), -LIMIT, LIMIT)
         return sigmoid(self.slope * scores + self.intercept)
 
@@ -54,7 +68,13 @@ class Platt(Calibrator):
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, np.ndarray]) -> Platt:
-        """Return the curve with these numbers."""
+        """Return the curve with these numbers.
+
+        Parameters
+        ----------
+        arrays : mapping
+            What ``arrays`` returned.
+        """
         slope, intercept = checked_array(arrays, "curve", 2).tolist()
         if slope < 0:
             raise ModelFormatError("the slope of a calibrator must not be negative")

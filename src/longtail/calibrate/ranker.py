@@ -60,7 +60,11 @@ class ProbabilityRanker(Ranker):
             calibrate with the k you will ask for.
         method : str
             "platt", "beta", "isotonic", or "auto": the least held-out log-loss.
-        fit_options : object
+        folds : int or None
+            Parts of the rows; None asks the model itself, about held-out rows.
+        random_state : int, Generator, RandomState or None
+            Seed of the folds.
+        **fit_options : object
             With ``folds``, what else the copies' ``fit`` takes (``label_features``);
             ``sample_weight`` and ``extra_rows`` are cut to the rows of each copy.
 

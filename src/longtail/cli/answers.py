@@ -247,7 +247,8 @@ def _plain(cell: Any) -> Any:
 def open_writer(
     kind: str, path: str | None, layout: Layout, *, append: bool = False
 ) -> Iterator[Writer]:
-    """The writer of a format, to a file or to standard output; packed where its name ends in .gz.
+    """Open the writer of a format, to a file or to standard output; packed where its name ends in
+    .gz.
 
     A Parquet file, and a packed one, appears under its name only when it is whole.
     """

@@ -7,14 +7,17 @@ import json as jsonlib
 import textwrap
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from longtail.cli import options as opt
 from longtail.cli.models import named_model
 from longtail.cli.output import check_writable, note, print_json
-from longtail.cli.reading import DataOptions, Source, parse_weights, read
+from longtail.cli.reading import DataOptions, parse_weights, read
+
+if TYPE_CHECKING:
+    from longtail.data import Dataset
 
 __all__ = ["command"]
 
@@ -83,10 +86,10 @@ def command(
         label_texts,
         label_text_field,
     )
-    source = read(data, said)
-    ids = _ids(data, said, id_column, len(source.train))
-    plan, X = _rows(source, named_model(model, seed, jobs), weights, seed, jobs)
-    note(f"{source.name}: {len(source.train):,} rows, {folds} copies of {plan.why}")
+    dataset = read(data, said)
+    ids = _ids(data, said, id_column, len(dataset.train))
+    plan, X = _rows(dataset, named_model(model, seed, jobs), weights, seed, jobs)
+    note(f"{dataset.name}: {len(dataset.train):,} rows, {folds} copies of {plan.why}")
     found = find_missing(
         plan.model,
         X,
@@ -94,7 +97,7 @@ def command(
         folds=folds,
         n_listed=suspects,
         label_names=plan.labels.vocabulary.names,
-        title=f"Labels missing from {source.name}",
+        title=f"Labels missing from {dataset.name}",
         random_state=seed,
     )
     listed = _suspects(found, plan, ids)
@@ -112,16 +115,20 @@ def command(
         print(f"\n{found}")
 
 
-def _rows(source: Source, model: Any, weights: Any, seed: int, jobs: int | None) -> tuple[Any, Any]:
+def _rows(
+    dataset: Dataset, model: Any, weights: Any, seed: int, jobs: int | None
+) -> tuple[Any, Any]:
     """Return the plan of a tagger for all training rows, and their features."""
     from longtail.tagger import Tagger
 
-    if not len(source.train):
-        raise ValueError(f"{source.name} has no training rows")
+    if not len(dataset.train):
+        raise ValueError(f"{dataset.name} has no training rows")
     tagger = Tagger(model=model, field_weights=weights, random_state=seed, n_jobs=jobs)
-    part = source.train
     plan = tagger.plan(
-        part.texts, part.Y, label_names=source.label_names, label_texts=source.label_texts
+        dataset.train.inputs,
+        dataset.train.Y,
+        label_names=dataset.label_names,
+        label_texts=dataset.label_texts,
     )
     if getattr(plan.model, "reads_texts", False):
         raise ValueError("audit takes a model over features, such as --model one-vs-all")

@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from longtail.cli import options as opt
 from longtail.cli.models import make_models, parse_models
 from longtail.cli.output import check_writable, note, print_json
-from longtail.cli.reading import DataOptions, Source, learned_targets, parse_weights, read
+from longtail.cli.reading import DataOptions, learned_targets, parse_weights, read
 from longtail.cli.text_options import refuse_for_features, with_text_options
 from longtail.cli.training import leaning, measure, plans, set_aside
 from longtail.cli.trial import Trial, run_trial
+
+if TYPE_CHECKING:
+    from longtail.data import Dataset
 
 __all__ = ["Entry", "command", "compare_models", "table"]
 
@@ -105,14 +108,14 @@ def command(
         label_texts,
         label_text_field,
     )
-    source = read(data, options)
-    refuse_for_features(tfidf, source)
-    source = set_aside(source, test_size, seed)
-    entries = compare_models(source, made, params)
+    dataset = read(data, options)
+    refuse_for_features(tfidf, dataset)
+    dataset = set_aside(dataset, test_size, seed)
+    entries = compare_models(dataset, made, params)
     if report is not None:
         from longtail.cli.compare_page import page
 
-        report.write_text(page(source.name, entries), encoding="utf-8")
+        report.write_text(page(str(dataset.name), entries), encoding="utf-8")
         note(f"report: {report}")
     if json:
         print_json({e.name: {"cost": e.costs(), "report": e.report.to_dict()} for e in entries})
@@ -121,7 +124,7 @@ def command(
 
 
 def compare_models(
-    source: Source,
+    dataset: Dataset,
     models: Mapping[str, Any],
     params: Mapping[str, Any] | None = None,
     *,
@@ -134,30 +137,30 @@ def compare_models(
     """
     from longtail.tagger import Tagger
 
-    if source.test is None:
-        raise ValueError(f"{source.name} has no rows to measure on")
+    if not len(dataset.test):
+        raise ValueError(f"{dataset.name} has no rows to measure on")
     settings = dict(params or {})
-    plan, whole = plans(source, settings)
-    among = None if source.whole is None else whole.labels.vocabulary.names
+    plan, whole = plans(dataset, settings)
+    among = None if dataset.whole is None else whole.labels.vocabulary.names
     rows = Tagger(**settings).rows(plan)
     note(f"over {plan.over}")
     entries = []
     for name, model in models.items():
 
         def measured(tagger: Any, top: Any, name: str = name) -> Any:
-            report = measure(tagger, source, top, among=among, title=f"{name} on {source.name}")
+            report = measure(tagger, dataset, top, among=among, title=f"{name} on {dataset.name}")
             if keep is not None and name in keep:
-                tagger.keep_report(report, leaning(tagger, source, top, among=among))
+                tagger.keep_report(report, leaning(tagger, dataset, top, among=among))
                 tagger.save(keep[name], overwrite=True)
             return report
 
         own = rows
         if getattr(model, "reads_texts", False):
             reading = {**settings, "model": model, "vectorizer": None}
-            own = Tagger(**reading).rows(plans(source, reading)[0])
+            own = Tagger(**reading).rows(plans(dataset, reading)[0])
         elif model is not None:
             own = rows.with_model(model, f"{name}, as asked")
-        trial = run_trial(Tagger(**settings), own, source.test.texts, measured)
+        trial = run_trial(Tagger(**settings), own, dataset.test.inputs, measured)
         note(f"{name}: trained in {trial.fit_seconds:.1f} s")
         entries.append(Entry(name, trial))
     return entries

@@ -24,17 +24,16 @@ def tell(output: Path, *, serve: bool, port: int) -> None:
     output.mkdir(parents=True, exist_ok=True)
 
     _heading("1. Data: diagnoses as text, their ICD-10-CM codes as labels")
-    source = read("icd10cm", DataOptions())
-    assert source.test is not None
+    dataset = read("icd10cm", DataOptions())
     print(
-        f"{len(source.train):,} texts to learn from, {len(source.test):,} to measure on, "
-        f"{len(source.label_names):,} labels, most of them rare."
+        f"{len(dataset.train):,} texts to learn from, {len(dataset.test):,} to measure on, "
+        f"{dataset.n_labels:,} labels, most of them rare."
     )
-    print(f"For example: “{source.test.texts[0]}”")
+    print(f"For example: “{dataset.test.inputs[0]}”")
 
     _heading("2. Three models side by side, the last one chosen for this data")
     model = output / "model"
-    entries = compare_models(source, make_models(_MODELS), keep={"auto": model})
+    entries = compare_models(dataset, make_models(_MODELS), keep={"auto": model})
     print(table(entries))
     (output / "comparison.html").write_text(page("ICD-10-CM", entries), encoding="utf-8")
 

@@ -11,7 +11,7 @@ from longtail.cli import options as opt
 from longtail.cli.models import load_tagger
 from longtail.cli.output import check_writable, note, print_json
 from longtail.cli.provenance import measured_now
-from longtail.cli.reading import DataOptions, read
+from longtail.cli.reading import DataOptions, read, split_of
 
 __all__ = ["command", "cutoffs"]
 
@@ -111,23 +111,23 @@ def _of_model(
     model: Path, data: str, said: DataOptions, split: str, ks: list[int], tail: float
 ) -> Any:
     tagger = load_tagger(model)
-    source = read(data, said.with_remembered(tagger, data))
-    name, part = source.split(split)
-    alone = source.dev is None and source.test is None  # a file: its rows are called nothing else
+    dataset = read(data, said.with_remembered(tagger, data))
+    name, rows = split_of(dataset, split)
+    alone = dataset.splits.keys() <= {"train"}  # a file: its rows are called nothing else
     measured = tagger.evaluate(
-        part.texts,
-        part.Y,
-        label_names=source.label_names,
-        unknown=part.unknown,
+        rows.inputs,
+        rows.Y,
+        label_names=dataset.label_names,
+        unknown=rows.unknown_labels,
         k=ks,
         tail=tail,
-        title=f"{model.name} on {source.name}" + ("" if alone else f", {name} split"),
+        title=f"{model.name} on {dataset.name}" + ("" if alone else f", {name} split"),
     )
-    return measured_now(measured, data, source.sha256, model=str(model))
+    return measured_now(measured, data, dataset.sha256, model=str(model))
 
 
 def cutoffs(text: str) -> list[int]:
-    """``1,3,5`` as numbers."""
+    """Return ``1,3,5`` as numbers."""
     try:
         return [int(part) for part in text.split(",")]
     except ValueError:

@@ -59,7 +59,7 @@ def command(
 
 
 def facts_of(path: Path, *, verify: bool) -> dict[str, Any]:
-    """Plain facts about a saved model of any type."""
+    """Return plain facts about a saved model of any type."""
     import longtail as lt
     from longtail import persist
     from longtail.tagger import Tagger

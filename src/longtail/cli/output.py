@@ -12,12 +12,12 @@ __all__ = ["check_free", "check_writable", "note", "print_json"]
 
 
 def note(text: str) -> None:
-    """A line for the person at the terminal; standard output stays for results."""
+    """Print a line for the person at the terminal; standard output stays for results."""
     print(text, file=sys.stderr, flush=True)
 
 
 def print_json(value: Any) -> None:
-    """One JSON document on standard output."""
+    """Print one JSON document on standard output."""
     print(json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False))
 
 

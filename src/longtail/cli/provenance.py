@@ -6,22 +6,25 @@ import shlex
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from longtail.cli.reading import DataOptions, Source
+from longtail.cli.reading import DataOptions
+
+if TYPE_CHECKING:
+    from longtail.data import Dataset
 
 __all__ = ["keep_provenance", "measured_now"]
 
 
 def keep_provenance(
-    tagger: Any, data: str, source: Source, options: DataOptions, **facts: Any
+    tagger: Any, data: str, dataset: Dataset, options: DataOptions, **facts: Any
 ) -> None:
     """Add the command, the data and how it was read to what a tagger knows of its making."""
     tagger.provenance_ = {
         **tagger.provenance_,
         **facts,
         "command": _command_line(),
-        "data": _data_facts(data, source.sha256),
+        "data": _data_facts(data, dataset.sha256),
         "reading": options.to_remember(data),
     }
 

@@ -1,4 +1,4 @@
-"""From the DATA argument and its options to splits of texts (or features) and labels."""
+"""From the DATA argument and its options to a ``Dataset``."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ import tempfile
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from longtail.cli.output import note
 
-__all__ = ["DataOptions", "Part", "Source", "file_hash", "learned_targets", "parse_weights", "read"]
+if TYPE_CHECKING:
+    from longtail.data import Dataset, Split
+
+__all__ = ["DataOptions", "file_hash", "learned_targets", "parse_weights", "read", "split_of"]
 
 
 _REMEMBERED = ("text_column", "label_column", "label_separator")
@@ -39,7 +42,7 @@ class DataOptions:
     quiet: bool = False
 
     def given(self) -> dict[str, Any]:
-        """Options for ``longtail.load_dataset``."""
+        """Return the options for ``longtail.load_dataset``."""
         out: dict[str, Any] = {}
         for name in ("label_column", "label_separator", "delimiter", "layout"):
             if getattr(self, name) is not None:
@@ -87,62 +90,18 @@ def _format(data: str) -> str:
     return table_format(data) if is_table_name(data) else ""
 
 
-@dataclass(frozen=True)
-class Part:
-    """Rows: ``texts`` (list, texts by field, or features), ``Y``, counts of unknown labels."""
-
-    texts: Any
-    Y: Any
-    unknown: Any = None
-
-    def __len__(self) -> int:
-        return int(self.Y.shape[0])
-
-
-@dataclass(frozen=True)
-class Source:
-    """A data set as commands use it. ``test`` is None where the source has none.
-
-    ``whole``: the training rows with those of ``test``, where these were taken from them.
-    ``sha256``: of the file, or of the files of the folder; None for a data set by name.
-    ``vectorizer``: what made the features, where that is known.
-    """
-
-    name: str
-    train: Part
-    dev: Part | None
-    test: Part | None
-    label_names: list[str]
-    label_texts: list[str] | None
-    whole: Part | None = None
-    sha256: str | None = None
-    vectorizer: Any = None
-
-    @property
-    def measured_on(self) -> str:
-        """What the test split is, in words."""
-        if self.test is None:
-            return "nothing"
-        if self.whole is None:
-            return f"the test split, {len(self.test):,} rows"
-        return f"{len(self.test):,} of {len(self.whole):,} rows, set aside at random"
-
-    def split(self, wanted: str) -> tuple[str, Part]:
-        """Return the split of a name; "auto" is test, or else dev, or else all there is."""
-        if wanted == "auto":
-            for name in ("test", "dev", "train"):
-                part: Part | None = getattr(self, name)
-                if part is not None and len(part):
-                    return name, part
-        part = getattr(self, wanted, None) if wanted in ("train", "dev", "test") else None
-        if part is None or not len(part):
-            have = [n for n in ("train", "dev", "test") if getattr(self, n) is not None]
-            raise ValueError(f"{self.name} has no split {wanted!r}: it has {', '.join(have)}")
-        return wanted, part
+def split_of(dataset: Dataset, wanted: str) -> tuple[str, Split]:
+    """Return the name and the rows of a split; "auto" is test, or else dev, or else train."""
+    have = {name: rows for name, rows in dataset.splits.items() if len(rows)}
+    names = ("test", "dev", "train") if wanted == "auto" else (wanted,)
+    for name in names:
+        if name in have:
+            return name, have[name]
+    raise ValueError(f"{dataset.name} has no split {wanted!r}: it has {', '.join(have) or 'none'}")
 
 
 def parse_weights(text: str | None) -> dict[str, float] | None:
-    """``title=2,abstract`` to ``{"title": 2.0, "abstract": 1.0}``."""
+    """Turn ``title=2,abstract`` into ``{"title": 2.0, "abstract": 1.0}``."""
     if text is None:
         return None
     out = {}
@@ -156,7 +115,9 @@ def parse_weights(text: str | None) -> dict[str, float] | None:
 
 
 def learned_targets(learn: bool, targets: str | None) -> bool | float | str:
-    """``learn_label_texts`` of a tagger, from ``--learn-label-texts`` and ``--label-targets``."""
+    """Return ``learn_label_texts`` of a tagger, from ``--learn-label-texts`` and
+    ``--label-targets``.
+    """
     if targets is None:
         return learn
     from longtail.augment.gandalf_rows import GRAPHS
@@ -172,69 +133,59 @@ def learned_targets(learn: bool, targets: str | None) -> bool | float | str:
     )
 
 
-def read(data: str, options: DataOptions) -> Source:
-    """Read everything. ``-`` is JSON lines on standard input."""
-    import longtail as lt
-    from longtail.features.vectorized import is_vectorized
+def read(data: str, options: DataOptions) -> Dataset:
+    """Return a data set as commands use it: every split has labels, and every label a name.
 
-    with _path(data) as path, _warnings(options):
+    ``-`` is JSON lines on standard input. Features stay only where there are no texts, and filter
+    pairs are left out: commands make no use of them.
+    """
+    with _path(data) as path, warnings.catch_warnings():
+        if options.quiet:
+            warnings.filterwarnings("ignore", "label_separator=.* stands in no cell")
+        loaded = _load(path, options)
         sha256 = file_hash(path)
-        vectorizer = None
-        if is_vectorized(path):
-            loaded, columns = lt.features.load_vectorized(path), None
-            vectorizer = lt.load(os.path.join(path, "vectorizer"))
-            for option in options.given():
-                flag = f"--{option.replace('_', '-')}"
-                raise TypeError(f"{flag} has no meaning for rows that vectorize has written")
-        elif options.field_weights is None:
-            loaded = lt.load_dataset(path, **options.given())
-            columns = None
-        else:
-            # The same rows, read once for each field.
-            fields = list(options.field_weights)
-            given = {k: v for k, v in options.given().items() if k != "text_column"}
-            by_field = {f: lt.load_dataset(path, text_column=f, **given) for f in fields}
-            loaded, columns = by_field[fields[0]], by_field
-    parts: dict[str, Part | None] = {"train": None, "dev": None, "test": None}
+    splits: dict[str, Any] = {}
     for name, split in loaded.splits.items():
         if split.Y is None:
             raise ValueError(f"the {name} split of {data} has no labels")
-        if split.texts is None and split.X is None:
+        if split.inputs is None:
             raise ValueError(f"{data} has labels only, neither texts nor features to learn from")
-        texts: Any = split.texts if split.texts is not None else split.X
-        if columns is not None:
-            texts = {f: other.splits[name].texts for f, other in columns.items()}
-        parts[name] = Part(texts, split.Y, split.unknown_labels)
+        splits[name] = split if split.texts is None else replace(split, X=None)
     names = loaded.label_names or [str(i) for i in range(loaded.n_labels)]
-    train = parts["train"] or Part([], _nothing(loaded.n_labels))
-    title = loaded.name or ("standard input" if data == "-" else data)
     label_texts = loaded.label_texts
     if options.label_texts is not None:
         label_texts = _texts_of(names, label_texts, options)
-    return Source(
-        title,
-        train,
-        parts["dev"],
-        parts["test"],
-        names,
-        label_texts,
+    return replace(
+        loaded,
+        **splits,
+        label_names=names,
+        label_texts=label_texts,
+        name=loaded.name or ("standard input" if data == "-" else data),
+        train_filter=None,
+        test_filter=None,
         sha256=sha256,
-        vectorizer=vectorizer,
     )
 
 
-@contextlib.contextmanager
-def _warnings(options: DataOptions) -> Iterator[None]:
-    """Warnings of reading, each once: where there are fields, the rows are read once for each."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("default")
-        if options.quiet:
-            warnings.filterwarnings("ignore", "label_separator=.* stands in no cell")
-        yield
+def _load(path: str, options: DataOptions) -> Dataset:
+    import longtail as lt
+    from longtail.features.vectorized import is_vectorized
+
+    given = options.given()
+    if is_vectorized(path):
+        for option in given:
+            flag = f"--{option.replace('_', '-')}"
+            raise TypeError(f"{flag} has no meaning for rows that vectorize has written")
+        return lt.features.load_vectorized(path)
+    if options.field_weights is not None:
+        given |= {"text_column": list(options.field_weights), "by_field": True}
+    return lt.load_dataset(path, **given)
 
 
 def file_hash(path: str) -> str | None:
-    """SHA-256 of a file, or of the files directly inside a folder, in the order of their names."""
+    """Return the SHA-256 of a file, or of the files directly inside a folder, in the order of their
+    names.
+    """
     if os.path.isdir(path):
         files = sorted(entry.path for entry in os.scandir(path) if entry.is_file())
     elif os.path.isfile(path):
@@ -276,7 +227,7 @@ def _texts_of(names: list[str], texts: list[str] | None, options: DataOptions) -
 
 @contextlib.contextmanager
 def _path(data: str) -> Iterator[str]:
-    """The path itself; standard input is put into a file that lives as long as it is read."""
+    """Yield the path itself; standard input is put into a file that lives as long as it is read."""
     if data != "-":
         yield data
         return
@@ -287,10 +238,3 @@ def _path(data: str) -> Iterator[str]:
         with open(path, "wb") as file:
             shutil.copyfileobj(sys.stdin.buffer, file)
         yield path
-
-
-def _nothing(n_labels: int) -> Any:
-    import numpy as np
-    import scipy.sparse as sp
-
-    return sp.csr_matrix((0, n_labels), dtype=np.float32)

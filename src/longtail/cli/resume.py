@@ -25,7 +25,7 @@ MEASURING = "measuring"  # parts of the model that is measured, where another on
 
 @contextlib.contextmanager
 def unfinished(output: Path) -> Iterator[Path]:
-    """The folder of parts for the model ``output``; removed when the block ends well.
+    """Yield the folder of parts for the model ``output``; removed when the block ends well.
 
     Refuses a folder that another training is writing to, and one that holds anything else.
     """
@@ -59,7 +59,7 @@ def unfinished(output: Path) -> Iterator[Path]:
 
 
 def resumable(train: Callable[[Path], Result], folder: Path) -> Result:
-    """``train(folder)``; where the folder is for other data or options, anew."""
+    """Call ``train(folder)``; where the folder is for other data or options, begin anew."""
     from longtail.linear.train.checkpoint import OtherTraining
 
     try:

@@ -8,7 +8,7 @@ from typing import Any
 from longtail.cli.output import note
 from longtail.cli.predictions import id_of, matched, names_of, read_predictions
 from longtail.cli.provenance import measured_now
-from longtail.cli.reading import DataOptions, file_hash, read
+from longtail.cli.reading import DataOptions, file_hash, read, split_of
 
 __all__ = ["score_predictions"]
 
@@ -77,10 +77,8 @@ def _labels(
     if data == "-" or not is_table_name(data):
         if id_column is not None:
             raise ValueError(f"--id-column: {data} is no table, and has no columns")
-        source = read(data, options)
-        part = source.train if split == "train" else source.split(split)[1]
-        names = source.label_names
-        lists = [[names[j] for j in row.indices] for row in part.Y]
+        dataset = read(data, options)
+        lists = dataset.vocabulary.decode(split_of(dataset, split)[1].Y)
         return lists, [str(i) for i in range(len(lists))]
     given = options.given()
     columns = [given.get("label_column", "labels"), *([id_column] if id_column else [])]

@@ -5,9 +5,10 @@ from __future__ import annotations
 import shlex
 import textwrap
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from longtail.cli.reading import Part, Source
+if TYPE_CHECKING:
+    from longtail.data import Dataset
 
 __all__ = ["example_texts", "gaps", "in_short"]
 
@@ -15,12 +16,12 @@ _EXAMPLES = 3
 _LONGEST = 600  # characters of an example
 
 
-def gaps(source: Source) -> list[str]:
-    """Sentences about rows to learn from that have no text or no label; none where all have."""
-    part = source.train if source.whole is None else source.whole
-    n = len(part)
-    unlabelled = int((part.Y.getnnz(axis=1) == 0).sum())
-    empty = sum(not text.strip() for text in _texts(part))
+def gaps(dataset: Dataset) -> list[str]:
+    """Return sentences about rows to learn from that have no text or no label, if there are any."""
+    rows = dataset.whole or dataset.train
+    n = len(rows)
+    unlabelled = int((rows.Y.getnnz(axis=1) == 0).sum()) if n else 0
+    empty = sum(not text.strip() for text in rows.texts or ())
     found = []
     if empty:
         found.append(f"{empty:,} of {n:,} texts are empty")
@@ -29,32 +30,25 @@ def gaps(source: Source) -> list[str]:
     return found
 
 
-def example_texts(source: Source) -> list[Any]:
+def example_texts(dataset: Dataset) -> list[Any]:
     """Return a few texts to try a model on, of middle length, from the rows that were not learned
     from where there are such.
     """
-    part = source.train if source.test is None else source.test
-    texts = _texts(part)
+    rows = dataset.test if len(dataset.test) else dataset.train
+    texts = rows.texts or []
     order = sorted(range(len(texts)), key=lambda i: (len(texts[i]), i))
     order = [i for i in order if texts[i].strip()]
     n = len(order)
     if not n:
         return []
     places = sorted({order[min(n - 1, n * share // 10)] for share in (3, 5, 7)})
-    if isinstance(part.texts, dict):
-        return [{f: column[i][:_LONGEST] for f, column in part.texts.items()} for i in places]
+    if rows.fields is not None:
+        return [{f: column[i][:_LONGEST] for f, column in rows.fields.items()} for i in places]
     return [texts[i][:_LONGEST] for i in places[:_EXAMPLES]]
 
 
-def _texts(part: Part) -> list[str]:
-    """Return the whole text of every row; none where there are features instead."""
-    if isinstance(part.texts, dict):
-        return [" ".join(row) for row in zip(*part.texts.values(), strict=True)]
-    return part.texts if isinstance(part.texts, list) else []
-
-
 def in_short(tagger: Any, folder: Path, report: Any, seconds: float) -> str:
-    """Four lines: what was made, how good it is, how rare labels fare, and what to do next."""
+    """Return four lines: what was made, how good it is, how rare labels fare, what to do next."""
     lines = [
         f"Model: {tagger.choice_.partition(':')[0]}; {len(tagger.label_names):,} labels, learned "
         f"from {tagger.n_rows_:,} rows; saved in {folder} after {seconds:.1f} s."
@@ -91,7 +85,7 @@ def _how_good(report: Any) -> str:
 
 
 def _parts(report: Any) -> str:
-    """What the first answers would be without each part."""
+    """Return what the first answers would be without each part."""
     whole, *parts = report.parts
     said = ", ".join(
         f"{part.name} {100 * (whole.alone['P@1'] - part.without['P@1']):+.1f}" for part in parts

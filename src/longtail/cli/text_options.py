@@ -9,11 +9,12 @@ import functools
 import inspect
 import os
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from longtail.cli.reading import Source
+if TYPE_CHECKING:
+    from longtail.data import Dataset
 
 __all__ = ["TEXT_OPTIONS", "refuse_for_features", "with_text_options"]
 
@@ -62,11 +63,11 @@ def _parsed(given: dict[str, Any]) -> dict[str, Any]:
     return out
 
 
-def refuse_for_features(tfidf: dict[str, Any], source: Source) -> None:
+def refuse_for_features(tfidf: dict[str, Any], dataset: Dataset) -> None:
     """Raise ValueError if options for texts are given and the data has features instead."""
-    if tfidf and not isinstance(source.train.texts, (list, dict)):
+    if tfidf and dataset.train.X is not None:
         option = f"--{next(iter(tfidf)).replace('_', '-')}"
-        raise ValueError(f"{option} is for texts, and {source.name} has features: leave it out")
+        raise ValueError(f"{option} is for texts, and {dataset.name} has features: leave it out")
 
 
 def _same(value: Any) -> Any:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from longtail.cli import options as opt
 from longtail.cli.models import load_tagger
 from longtail.cli.output import check_writable, note, print_json
-from longtail.cli.reading import DataOptions, read
+from longtail.cli.reading import DataOptions, read, split_of
 from longtail.exceptions import MissingDependencyError
+
+if TYPE_CHECKING:
+    from longtail.data import Split
 
 __all__ = ["command", "curve_of"]
 
@@ -61,10 +64,10 @@ def command(
         raise MissingDependencyError("matplotlib", "plot", "--plot")
     tagger = load_tagger(model)
     said = DataOptions(text_column, label_column, label_separator, delimiter, layout)
-    source = read(data, said.with_remembered(tagger, data))
-    _, part = source.split(split)
-    curve = curve_of(tagger, part, source.label_names, metric, k, steps, seed)
-    seen = tagger.trained_on(part.texts)
+    dataset = read(data, said.with_remembered(tagger, data))
+    _, rows = split_of(dataset, split)
+    curve = curve_of(tagger, rows, dataset.label_names, metric, k, steps, seed)
+    seen = tagger.trained_on(rows.inputs)
     learned = trained_sentence(seen)
     if learned is not None:
         note(f"{learned}: this is no curve of new texts. Draw it for rows that it has not seen.")
@@ -107,7 +110,13 @@ def _recommended(plain: Any, leaning: list[Any], keep: float) -> Any:
 
 
 def curve_of(
-    tagger: Any, part: Any, label_names: list[str], metric: str, k: int, steps: int, seed: int
+    tagger: Any,
+    rows: Split,
+    label_names: list[str] | None,
+    metric: str,
+    k: int,
+    steps: int,
+    seed: int,
 ) -> Any:
     """Return the trade-off on a part of the data; the candidates of a text are found once."""
     import numpy as np
@@ -120,12 +129,12 @@ def curve_of(
         raise ValueError(
             "this model has scores, but no probabilities to decide with: train it with calibration"
         )
-    truth = tagger.truth(part.Y, label_names, part.unknown)
-    eta = tagger.model_.predict_proba_topk(tagger.transform(part.texts), k=max(k, _CANDIDATES))
+    truth = tagger.truth(rows.Y, label_names, rows.unknown_labels)
+    eta = tagger.model_.predict_proba_topk(tagger.transform(rows.inputs), k=max(k, _CANDIDATES))
     counts = tagger.label_counts_ / max(tagger.n_rows_, 1)
     others = {}
     for tail in _TAILS:
-        chosen = lean(eta, tagger._inverse(), tail, k)
+        chosen = lean(eta, tagger.inverse_propensity(), tail, k)
         others[f"--tail {tail:g}"] = by_probability(chosen.indices, chosen.scores, truth.Y.shape[1])
     inner = 1 / (1 + 10 ** np.linspace(4, -3, steps - 2))
     return tradeoff(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,11 +13,23 @@ from longtail.cli import options as opt
 from longtail.cli.models import named_model
 from longtail.cli.output import check_free, check_writable, note, print_json
 from longtail.cli.provenance import keep_provenance
-from longtail.cli.reading import DataOptions, Source, learned_targets, parse_weights, read
+from longtail.cli.reading import DataOptions, learned_targets, parse_weights, read
 from longtail.cli.resume import MEASURING, resumable, unfinished
 from longtail.cli.story import example_texts, gaps, in_short
 from longtail.cli.text_options import refuse_for_features, with_text_options
-from longtail.cli.training import dev_rows, fit_plan, leaning, measure, plans, set_aside, told
+from longtail.cli.training import (
+    dev_rows,
+    fit_plan,
+    leaning,
+    measure,
+    measured_on,
+    plans,
+    set_aside,
+    told,
+)
+
+if TYPE_CHECKING:
+    from longtail.data import Dataset
 
 __all__ = ["command", "train_and_measure"]
 
@@ -160,23 +172,23 @@ def command(
 
         settings = {"random_state": seed, "n_jobs": jobs, "memory_limit": memory_limit}
         params["model"] = corrected_model(model, missing_labels, correction, **settings)
-    source = set_aside(read(data, options), test_size, seed)
-    refuse_for_features(tfidf, source)
-    if source.vectorizer is not None:
-        params["vectorizer"] = source.vectorizer
-    refit = refit and source.whole is not None
-    learned = source.whole if refit and source.whole is not None else source.train
-    note(_beginning(source, refit))
-    for line in gaps(source):
+    dataset = set_aside(read(data, options), test_size, seed)
+    refuse_for_features(tfidf, dataset)
+    if dataset.vectorizer is not None:
+        params["vectorizer"] = dataset.vectorizer
+    refit = refit and dataset.whole is not None
+    learned = dataset.whole if refit and dataset.whole is not None else dataset.train
+    note(_beginning(dataset, refit))
+    for line in gaps(dataset):
         note(line)
     with unfinished(output) as folder, told():
         tagger, measured, curve, seconds = resumable(
-            lambda parts: train_and_measure(source, params, refit, parts), folder
+            lambda parts: train_and_measure(dataset, params, refit, parts), folder
         )
         facts = {"rows": len(learned), "seconds": round(seconds, 3)}
-        keep_provenance(tagger, data, source, options, **facts)
+        keep_provenance(tagger, data, dataset, options, **facts)
         if examples:
-            tagger.examples_ = example_texts(source)
+            tagger.examples_ = example_texts(dataset)
         if measured is not None:
             tagger.keep_report(measured, curve)
             measured = replace(measured, provenance=tagger.provenance_)
@@ -203,7 +215,7 @@ def command(
 
 
 def train_and_measure(
-    source: Source, params: dict[str, Any], refit: bool, parts: Path | None = None
+    dataset: Dataset, params: dict[str, Any], refit: bool, parts: Path | None = None
 ) -> tuple[Any, Any, Any, float]:
     """Return the tagger to save, its report, what a lean towards rare labels does, and the seconds
     of training.
@@ -214,23 +226,23 @@ def train_and_measure(
     """
     from longtail.tagger.held_out import Curve
 
-    plan, whole = plans(source, params)
+    plan, whole = plans(dataset, params)
     folder = parts if parts is None or not refit else parts / MEASURING
-    tagger, seconds = fit_plan(plan, params, folder, validation=dev_rows(source, plan, params))
+    tagger, seconds = fit_plan(plan, params, folder, validation=dev_rows(dataset, plan, params))
     note(f"trained in {seconds:.1f} s")
-    if source.test is None:
+    if not len(dataset.test):
         return tagger, None, None, seconds
     then = ""
-    if source.whole is not None:
+    if dataset.whole is not None:
         then = (
-            f"; the saved model then learned from all {len(source.whole):,} rows"
+            f"; the saved model then learned from all {len(dataset.whole):,} rows"
             if refit
             else "; the saved model is the one measured"
         )
-    among = None if source.whole is None else whole.labels.vocabulary.names
-    top = tagger.predict_topk(source.test.texts, 5)
-    report = measure(tagger, source, top, among=among, then=then)
-    curve = leaning(tagger, source, top, among=among)
+    among = None if dataset.whole is None else whole.labels.vocabulary.names
+    top = tagger.predict_topk(dataset.test.inputs, 5)
+    report = measure(tagger, dataset, top, among=among, then=then)
+    curve = leaning(tagger, dataset, top, among=among)
     if refit:
         note(f"measured on {report.measured_on.partition(';')[0]}; fitting again, on all rows")
         probabilities = Curve.of(tagger.model_)
@@ -241,13 +253,13 @@ def train_and_measure(
     return tagger, report, curve, seconds
 
 
-def _beginning(source: Source, refit: bool) -> str:
-    """What is about to happen, in a line."""
-    n = len(source.train) if source.whole is None else len(source.whole)
-    said = f"{source.name}: {n:,} rows, {len(source.label_names):,} labels"
-    if source.test is None:
+def _beginning(dataset: Dataset, refit: bool) -> str:
+    """Return what is about to happen, in a line."""
+    n = len(dataset.whole or dataset.train)
+    said = f"{dataset.name}: {n:,} rows, {dataset.n_labels:,} labels"
+    if not len(dataset.test):
         return said
-    said += f"; to measure on: {source.measured_on}"
+    said += f"; to measure on: {measured_on(dataset)}"
     if refit:
         said += ", then the model is fitted on all rows (up to twice the time; --no-refit skips it)"
     return said

@@ -16,55 +16,71 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from longtail.cli.output import note
-from longtail.cli.reading import Part, Source
 
-__all__ = ["dev_rows", "fit_plan", "leaning", "measure", "plans", "set_aside", "told"]
+if TYPE_CHECKING:
+    from longtail.data import Dataset, Split
+
+__all__ = [
+    "dev_rows",
+    "fit_plan",
+    "leaning",
+    "measure",
+    "measured_on",
+    "plans",
+    "set_aside",
+    "told",
+]
 
 FEWEST = 10  # rows of which some can be set aside
 
 
-def set_aside(source: Source, size: float, seed: int) -> Source:
-    """Return the source with a test split drawn at random from its training rows, if it has none.
+def set_aside(dataset: Dataset, size: float, seed: int) -> Dataset:
+    """Return the data set with a test split drawn at random from its training rows, if it has none.
 
     ``whole`` of the result are the training rows with those set aside.
     """
     import numpy as np
 
-    n = len(source.train)
-    if source.test is not None or not size:
-        return source
+    n = len(dataset.train)
+    if len(dataset.test) or not size:
+        return dataset
     if n < FEWEST:
         note(f"{n} rows are too few to set some aside: nothing is measured")
-        return source
+        return dataset
     n_test = max(1, math.floor(size * n + 0.5))
     drawn = np.zeros(n, bool)
     drawn[np.random.default_rng(seed).permutation(n)[:n_test]] = True
-    train = _take(source.train, np.flatnonzero(~drawn))
+    train = _take(dataset.train, np.flatnonzero(~drawn))
     if not train.Y.nnz:
         note("without some of the rows there are no labels to learn: nothing is measured")
-        return source
+        return dataset
     return replace(
-        source, train=train, test=_take(source.train, np.flatnonzero(drawn)), whole=source.train
+        dataset, train=train, test=_take(dataset.train, np.flatnonzero(drawn)), whole=dataset.train
     )
 
 
-def _take(part: Part, rows: Any) -> Part:
-    texts = part.texts
-    if isinstance(texts, dict):
-        texts = {field: [column[i] for i in rows] for field, column in texts.items()}
-    elif isinstance(texts, list):
-        texts = [texts[i] for i in rows]
-    else:
-        from longtail.features.mapped_rows import take_rows
+def _take(split: Split, rows: Any) -> Split:
+    from longtail.features.mapped_rows import take_rows
 
-        texts = take_rows(texts, rows)
-    return Part(texts, part.Y[rows], None if part.unknown is None else part.unknown[rows])
+    if split.X is None:
+        return split.take(rows)
+    taken = replace(split, X=None).take(rows)  # mapped features stay on disk
+    return replace(taken, X=take_rows(split.X, rows))
 
 
-def plans(source: Source, params: dict[str, Any]) -> tuple[Any, Any]:
+def measured_on(dataset: Dataset) -> str:
+    """Return what the test split is, in words."""
+    if not len(dataset.test):
+        return "nothing"
+    if dataset.whole is None:
+        return f"the test split, {len(dataset.test):,} rows"
+    return f"{len(dataset.test):,} of {len(dataset.whole):,} rows, set aside at random"
+
+
+def plans(dataset: Dataset, params: dict[str, Any]) -> tuple[Any, Any]:
     """Return the plan for the training rows, and the plan for those with the rows set aside.
 
     Both have the vectoriser and the model that suit all rows, so that what is measured is what is
@@ -72,29 +88,29 @@ def plans(source: Source, params: dict[str, Any]) -> tuple[Any, Any]:
     """
     from longtail.tagger import Tagger
 
-    if not len(source.train):
-        raise ValueError(f"{source.name} has no training rows")
+    if not len(dataset.train):
+        raise ValueError(f"{dataset.name} has no training rows")
 
-    def plan(part: Part) -> Any:
+    def plan(split: Split) -> Any:
         return Tagger(**params).plan(
-            part.texts, part.Y, label_names=source.label_names, label_texts=source.label_texts
+            split.inputs, split.Y, label_names=dataset.label_names, label_texts=dataset.label_texts
         )
 
-    if source.whole is None:
-        only = plan(source.train)
+    if dataset.whole is None:
+        only = plan(dataset.train)
         return only, only
-    whole = plan(source.whole)
-    return plan(source.train).like(whole), whole
+    whole = plan(dataset.whole)
+    return plan(dataset.train).like(whole), whole
 
 
-def dev_rows(source: Source, plan: Any, params: dict[str, Any]) -> Any:
+def dev_rows(dataset: Dataset, plan: Any, params: dict[str, Any]) -> Any:
     """Return the dev split for a model that learns from one, in the ids of a plan, or None."""
     from longtail.tagger.truth import as_truth
 
-    if source.dev is None or not len(source.dev) or params.get("quality") != "best":
+    if dataset.dev is None or not len(dataset.dev) or params.get("quality") != "best":
         return None
-    note(f"the parts are weighed on the dev split, {len(source.dev):,} rows")
-    return source.dev.texts, as_truth(source.dev.Y, plan.labels.vocabulary, source.label_names)
+    note(f"the parts are weighed on the dev split, {len(dataset.dev):,} rows")
+    return dataset.dev.inputs, as_truth(dataset.dev.Y, plan.labels.vocabulary, dataset.label_names)
 
 
 def fit_plan(
@@ -116,7 +132,7 @@ def fit_plan(
 
 def measure(
     tagger: Any,
-    source: Source,
+    dataset: Dataset,
     top: Any,
     *,
     among: Any = None,
@@ -129,27 +145,25 @@ def measure(
     ``among``: names of the labels to measure among, where these are more than the tagger knows;
     ``then``: what becomes of the model afterwards; ``options`` of ``Tagger.measure``.
     """
-    part = source.test
-    assert part is not None
-    truth = tagger.truth(part.Y, source.label_names, part.unknown, among=among)
+    split = dataset.test
+    truth = tagger.truth(split.Y, dataset.label_names, split.unknown_labels, among=among)
     measured = tagger.measure(
         truth,
         top,
-        seen=tagger.trained_on(part.texts),
+        seen=tagger.trained_on(split.inputs),
         k=(1, 3, 5),
-        title=title or source.name,
+        title=title or dataset.name,
         **options,
     )
-    measured = tagger.with_parts(measured, part.texts, truth, top)
-    return replace(measured, measured_on=source.measured_on + then)
+    measured = tagger.with_parts(measured, split.inputs, truth, top)
+    return replace(measured, measured_on=measured_on(dataset) + then)
 
 
-def leaning(tagger: Any, source: Source, top: Any, *, among: Any = None) -> Any:
+def leaning(tagger: Any, dataset: Dataset, top: Any, *, among: Any = None) -> Any:
     """Return what leaning towards rare labels does on the test split, for the page."""
-    part = source.test
-    assert part is not None
-    truth = tagger.truth(part.Y, source.label_names, part.unknown, among=among)
-    return tagger.lean_curve(part.texts, truth, plain=top)
+    split = dataset.test
+    truth = tagger.truth(split.Y, dataset.label_names, split.unknown_labels, among=among)
+    return tagger.lean_curve(split.inputs, truth, plain=top)
 
 
 class _Notes(logging.Handler):

@@ -7,7 +7,7 @@ import os
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,10 +15,13 @@ from longtail.cli import options as opt
 from longtail.cli.models import parse_models
 from longtail.cli.output import check_free, check_writable, note, print_json
 from longtail.cli.provenance import keep_provenance
-from longtail.cli.reading import DataOptions, Source, learned_targets, read
+from longtail.cli.reading import DataOptions, learned_targets, read
 from longtail.cli.search import Search, shown
 from longtail.cli.text_options import refuse_for_features, with_text_options
 from longtail.cli.training import fit_plan, measure, plans, set_aside
+
+if TYPE_CHECKING:
+    from longtail.data import Dataset
 
 __all__ = ["command"]
 
@@ -83,15 +86,15 @@ def command(
         label_texts=label_texts,
         label_text_field=label_text_field,
     )
-    source = read(data, read_from)
-    refuse_for_features(tfidf, source)
-    source = _with_validation(source, seed)
+    dataset = read(data, read_from)
+    refuse_for_features(tfidf, dataset)
+    dataset = _with_validation(dataset, seed)
     given = jsonlib.loads(jsonlib.dumps(tfidf))  # as it is read back: lists for tuples
     kind = {"data": data, "metric": metric, "seed": seed, "tfidf": given}  # one journal for all
     if learned:
         kind["learn_label_texts"] = learned
     done = _read_journal(journal, kind)
-    plan, whole = plans(source, search.params)
+    plan, whole = plans(dataset, search.params)
     began, found = time.monotonic(), []
     for setting in search.settings(whole, trials):
         key = jsonlib.dumps(setting, sort_keys=True)
@@ -101,7 +104,9 @@ def command(
         if found and time.monotonic() - began > budget:
             note(f"the budget of {budget:g} s is spent")
             break
-        score, seconds = _score(source, search.planned(plan, setting), whole, search.params, metric)
+        score, seconds = _score(
+            dataset, search.planned(plan, setting), whole, search.params, metric
+        )
         found.append((score, setting))
         note(f"{metric} {100 * score:6.2f}  {seconds:6.1f} s  {shown(setting)}")
         if journal is not None:
@@ -113,7 +118,7 @@ def command(
     if output is not None:
         plan = search.planned(whole, best)
         tagger, _ = fit_plan(plan, {**search.params, **search.given(plan), "calibrate": True})
-        keep_provenance(tagger, data, source, read_from)
+        keep_provenance(tagger, data, dataset, read_from)
         tagger.save(output, overwrite=overwrite)
         note(f"saved the best setting to {output}")
     if json:
@@ -124,27 +129,28 @@ def command(
 
 
 def _score(
-    source: Source, plan: Any, whole: Any, params: dict[str, Any], metric: str
+    dataset: Dataset, plan: Any, whole: Any, params: dict[str, Any], metric: str
 ) -> tuple[float, float]:
-    assert source.test is not None
     tagger, seconds = fit_plan(plan, params)
-    top = tagger.predict_topk(source.test.texts, 5)
-    among = None if source.whole is None else whole.labels.vocabulary.names
-    report = measure(tagger, source, top, among=among, n_resamples=0)
+    top = tagger.predict_topk(dataset.test.inputs, 5)
+    among = None if dataset.whole is None else whole.labels.vocabulary.names
+    report = measure(tagger, dataset, top, among=among, n_resamples=0)
     return float(report[metric]), seconds
 
 
-def _with_validation(source: Source, seed: int) -> Source:
-    """Return the source with the rows to validate on as its test split.
+def _with_validation(dataset: Dataset, seed: int) -> Dataset:
+    """Return the data set with the rows to validate on as its test split.
 
     They are its own validation rows, or some set aside from the training rows.
     """
-    if source.dev is not None:
-        return replace(source, test=source.dev)
-    parts = set_aside(replace(source, test=None), 0.1, seed)
-    if parts.test is None:
-        raise ValueError(f"{source.name} has too few rows to set some aside for validation")
-    return parts
+    from longtail.data import Split
+
+    if dataset.dev is not None:
+        return replace(dataset, test=dataset.dev)
+    divided = set_aside(replace(dataset, test=Split()), 0.1, seed)
+    if divided.whole is None:
+        raise ValueError(f"{dataset.name} has too few rows to set some aside for validation")
+    return divided
 
 
 def _read_journal(path: Path | None, kind: dict[str, Any]) -> dict[str, float]:

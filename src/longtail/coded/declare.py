@@ -9,6 +9,7 @@ import numpy as np
 
 from longtail import persist
 from longtail._native import core
+from longtail._protocols import has_parameters
 from longtail._validation import as_k, as_labels, as_seed, let_pass
 from longtail.answers.label_filter import LabelFilter
 from longtail.answers.topk import TopK
@@ -152,6 +153,11 @@ class DECLARE(ProbabilityRanker):
         ``n_components``. ``estimator="network"`` takes our settings of the network instead, and
         ``estimator="linear"`` needs no torch.
 
+        Parameters
+        ----------
+        **params : object
+            Parameters that are to differ.
+
         >>> DECLARE.as_published(n_components=100).recovery
         'inner'
         """
@@ -163,8 +169,14 @@ class DECLARE(ProbabilityRanker):
     def fit(self, X: Any, Y: Any, *, checkpoint: str | os.PathLike[str] | None = None) -> Any:
         """Learn from features ``X`` (n, d) and labels ``Y`` (n, L).
 
-        ``checkpoint``: a folder for what the estimator keeps while it is trained, if it is a
-        network.
+        Parameters
+        ----------
+        X : matrix of shape (n, d)
+            Rows of features.
+        Y : matrix of shape (n, L), or list of lists of int
+            Labels of the rows.
+        checkpoint : str or path, default=None
+            A folder for what the estimator keeps while it is trained, if it is a network.
         """
         return self._learn(X, Y, checkpoint=checkpoint)
 
@@ -211,7 +223,13 @@ class DECLARE(ProbabilityRanker):
         return self.estimator_.predict(X)  # type: ignore[no-any-return]
 
     def transform(self, X: Any) -> np.ndarray:
-        """Return predicted codes ``z = h(x)``, (n, c) float32."""
+        """Return predicted codes ``z = h(x)``, (n, c) float32.
+
+        Parameters
+        ----------
+        X : matrix of shape (n, d)
+            Rows of features.
+        """
         self._check_fitted()
         return self._codes(let_pass(self._rows(X)))
 
@@ -219,7 +237,9 @@ class DECLARE(ProbabilityRanker):
         return self._decode(self._codes(let_pass(X)), k)
 
     def _predict_allowed(self, X: Any, k: int, labels: LabelFilter) -> TopK:
-        """Allowed labels that no neighbour has come last among those of score 0."""
+        """Return the k best allowed labels; those that no neighbour has come last among those of
+        score 0.
+        """
         codes = self._codes(let_pass(X))
         ids = np.empty((len(codes), k), np.int32)
         scores = np.empty((len(codes), k), np.float32)
@@ -239,12 +259,27 @@ class DECLARE(ProbabilityRanker):
     def oracle_topk(self, Y: Any, k: int = 5) -> TopK:
         """Return what the recovery makes of the true codes ``V_c^T y``: the answers of a perfect
         regressor.
+
+        Parameters
+        ----------
+        Y : matrix of shape (n, L)
+            Labels whose codes are decoded.
+        k : int, default=5
+            Answers per row.
         """
         self._check_fitted()
         return self._decode(self.code_.encode(Y), as_k(k))
 
     def ceiling(self, Y: Any, k: int = 1) -> float:
-        """Return precision at k of ``oracle_topk``: about the most that a regressor can reach."""
+        """Return precision at k of ``oracle_topk``: about the most that a regressor can reach.
+
+        Parameters
+        ----------
+        Y : matrix of shape (n, L)
+            Labels whose codes are decoded.
+        k : int, default=1
+            Answers per row.
+        """
         Y = as_labels(Y, n_labels=self.n_labels_)
         return float(precision_at_k(Y, self.oracle_topk(Y, k), k=k))
 
@@ -252,6 +287,15 @@ class DECLARE(ProbabilityRanker):
         """Return precision at each k, learned and with the true codes, side by side.
 
         ``longtail.evaluate`` says more about the learned answers.
+
+        Parameters
+        ----------
+        X : matrix of shape (n, d)
+            Rows of features.
+        Y : matrix of shape (n, L), or list of lists of int
+            Labels of the rows.
+        ks : tuple, default=(1, 3, 5)
+            Cut-offs.
         """
         Y = as_labels(Y, n_labels=self.n_labels_)
         top = self.predict_topk(X, max(ks))
@@ -265,7 +309,7 @@ class DECLARE(ProbabilityRanker):
     def _get_state(self) -> persist.State:
         state = super()._get_state()
         estimator = state.params.pop("estimator")
-        if hasattr(estimator, "get_params"):
+        if has_parameters(estimator):
             state.parts["prototype"] = prototype_state(estimator)
         elif estimator is None or isinstance(estimator, str):
             state.meta["estimator"] = estimator

@@ -8,7 +8,7 @@ it resembles are; and a few steps of training teach the buckets the difference.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,104 +17,64 @@ from longtail.answers.vocabulary import grown_names
 from longtail.coded.estimators import NETWORKS
 from longtail.deep.network import one_label_each
 
-__all__ = ["CHUNK", "GrowingBuckets"]
+if TYPE_CHECKING:
+    from longtail.coded.mach import MACH
+
+__all__ = ["CHUNK", "add_labels", "fine_tune"]
 
 CHUNK = 1 << 25  # bucket scores held at a time
 
-Self = TypeVar("Self", bound="GrowingBuckets")
 
-
-class GrowingBuckets:
-    """``add_labels`` and ``fine_tune`` of ``MACH``."""
-
-    def add_labels(
-        self: Self,
-        X: Any,
-        Y: Any = None,
-        *,
-        Y_old: Any = None,
-        negatives: tuple[Any, Any] | None = None,
-        names: Sequence[str] | None = None,
-    ) -> Self:
-        """Add labels to a fitted model, with no training; their ids follow those it has.
-
-        In each repetition a new label goes to the bucket that stands out most on its rows: the one
-        of the largest mean value there, less the mean over all rows given. Those are buckets of
-        labels that it resembles. ``fine_tune`` then teaches the difference.
-
-        Parameters
-        ----------
-        X : matrix of shape (n, d)
-            Rows; or, without ``Y``, a number of labels, which are hashed like the others:
-            until they are trained, answers that name them come from whatever shares their buckets.
-        Y : matrix of shape (n, m) or None
-            What the m new labels are for these rows: column j becomes label ``n_labels_ +
-            j``. A label without rows is hashed.
-        Y_old : matrix of shape (n, L) or None
-            The old labels of the same rows. Linear models learn from them; here they are
-            only checked, since nothing is trained.
-        negatives : tuple or None
-            ``(X, Y)``, further rows without the new labels. They, and rows of ``X`` without new
-            labels, are what a bucket must stand out from; without any, a bucket that is probable
-            everywhere draws every new label.
-        names : sequence of str or None
-            Of the new labels, for a model whose labels have names.
-
-        >>> import longtail as lt
-        >>> X, Y = [[1.0, 0.0], [0.0, 1.0], [0.9, 0.1]], [[0], [1], [0]]
-        >>> model = lt.MACH(n_buckets=4, n_repetitions=2, estimator="linear").fit(X, Y)
-        >>> model.add_labels(1).n_labels_
-        3
-        >>> model.add_labels(X, [[], [0], []], Y_old=Y).n_labels_
-        4
-        """
-        model: Any = self
-        model._check_fitted()
-        buckets, further = None, None
-        if negatives is not None:
-            if not (isinstance(negatives, (tuple, list)) and len(negatives) == 2):
-                raise TypeError("negatives must be a pair (X, Y) of further rows and their labels")
-            further = negatives[0]
-        if Y is None:
-            count = as_k(X, "the number of new labels")
-        else:
-            X = model._rows(X)
-            Y = as_labels(Y, n_rows=X.shape[0])
-            count = Y.shape[1]
-            if Y_old is not None:
-                as_labels(Y_old, n_rows=X.shape[0], n_labels=model.n_labels_)
-        vocabulary = grown_names(model.label_names_, names, count)
-        if count == 0:
-            return self
-        if Y is not None:
-            buckets = _resembling(model, X, Y, further)
-        model.__dict__.pop("_active_code", None)
-        model.code_ = model.code_.with_labels(count, buckets)
-        model.n_labels_ = model.code_.n_labels_
-        model.label_names_ = vocabulary
-        return self
-
-    def fine_tune(self: Self, X: Any, Y: Any, *, epochs: int = 1) -> Self:
-        """Train the present networks further on ``X`` and ``Y`` (n, L), with all present labels.
-
-        For networks only: linear classifiers have no cheaper way than ``fit``.
-        """
-        model: Any = self
-        model._check_fitted()
+def add_labels(
+    model: MACH,
+    X: Any,
+    Y: Any,
+    Y_old: Any,
+    negatives: tuple[Any, Any] | None,
+    names: Sequence[str] | None,
+) -> None:
+    """Add labels to a fitted model, as ``MACH.add_labels`` says."""
+    model._check_fitted()
+    buckets, further = None, None
+    if negatives is not None:
+        if not (isinstance(negatives, (tuple, list)) and len(negatives) == 2):
+            raise TypeError("negatives must be a pair (X, Y) of further rows and their labels")
+        further = negatives[0]
+    if Y is None:
+        count = as_k(X, "the number of new labels")
+    else:
         X = model._rows(X)
-        Y = as_labels(Y, n_rows=X.shape[0], n_labels=model.n_labels_)
-        if not all(isinstance(member, NETWORKS) for member in model.repetitions_.values()):
-            raise TypeError("fine_tune needs networks: fit a linear model anew")
-        tuned = {}
-        for r, network in model.repetitions_.items():
-            targets = model.code_.encode_repetition(Y, r)
-            tuned[r] = network.fine_tuned(model._features(X, r), targets, epochs=epochs)
-        model.repetitions_ = tuned
-        model.one_label_ = model.one_label_ and one_label_each(Y)
-        return self
+        Y = as_labels(Y, n_rows=X.shape[0])
+        count = Y.shape[1]
+        if Y_old is not None:
+            as_labels(Y_old, n_rows=X.shape[0], n_labels=model.n_labels_)
+    vocabulary = grown_names(model.label_names_, names, count)
+    if count == 0:
+        return
+    if Y is not None:
+        buckets = _resembling(model, X, Y, further)
+    model.__dict__.pop("_active_code", None)
+    model.code_ = model.code_.with_labels(count, buckets)
+    model.n_labels_ = model.code_.n_labels_
+    model.label_names_ = vocabulary
 
 
-def _resembling(model: Any, X: Any, Y: Any, negatives: Any) -> np.ndarray:
+def fine_tune(model: MACH, X: Any, Y: Any, *, epochs: int = 1) -> None:
+    """Train the networks of a fitted model further, as ``MACH.fine_tune`` says."""
+    model._check_fitted()
+    X = model._rows(X)
+    Y = as_labels(Y, n_rows=X.shape[0], n_labels=model.n_labels_)
+    if not all(isinstance(member, NETWORKS) for member in model.repetitions_.values()):
+        raise TypeError("fine_tune needs networks: fit a linear model anew")
+    tuned = {}
+    for r, network in model.repetitions_.items():
+        targets = model.code_.encode_repetition(Y, r)
+        tuned[r] = network.fine_tuned(model._features(X, r), targets, epochs=epochs)
+    model.repetitions_ = tuned
+    model.one_label_ = model.one_label_ and one_label_each(Y)
+
+
+def _resembling(model: MACH, X: Any, Y: Any, negatives: Any) -> np.ndarray:
     """Return buckets (m, R) of the new labels that the columns of ``Y`` are; (m, B) numbers at a
     time.
     """
@@ -141,7 +101,7 @@ def _resembling(model: Any, X: Any, Y: Any, negatives: Any) -> np.ndarray:
     return buckets  # type: ignore[no-any-return]
 
 
-def _values(model: Any, X: Any, repetition: int) -> Iterator[tuple[slice, np.ndarray]]:
+def _values(model: MACH, X: Any, repetition: int) -> Iterator[tuple[slice, np.ndarray]]:
     """Yield how probable each bucket is, (m, B) in [0, 1], for some rows after the others."""
     classifier = model.repetitions_[repetition]
     classifier.n_jobs = model.n_jobs

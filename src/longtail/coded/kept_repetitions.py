@@ -52,7 +52,7 @@ class Repetition:
         return None if self.checkpoint is None else f"{self.checkpoint}/training{self.number}"
 
     def fit(self, X: Any, Y: Any, code: HashCode) -> Any:
-        """A fitted classifier of buckets."""
+        """Return a fitted classifier of buckets."""
         threads = n_threads(self.n_jobs)
         return fit_repetition(
             for_repetition(self.prototype, self.number),
@@ -67,7 +67,7 @@ class Repetition:
 def fit_kept(
     repetitions: Sequence[Repetition], X: Any, Y: Any, code: HashCode, checkpoint: Checkpoint
 ) -> list[Any]:
-    """Fitted classifiers; those found in the checkpoint are not trained again.
+    """Return fitted classifiers; those found in the checkpoint are not trained again.
 
     Inside ``joblib.parallel_config`` its workers train the others, with one thread each where
     ``n_jobs`` is None; those that read texts are trained here.

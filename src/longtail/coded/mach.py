@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,10 +11,12 @@ import scipy.sparse as sp
 
 from longtail import __version__, persist
 from longtail._native import n_threads, native_info
+from longtail._protocols import has_parameters
 from longtail._validation import as_k, as_seed, let_pass
 from longtail.answers.label_filter import LabelFilter
 from longtail.answers.topk import TopK
 from longtail.calibrate.ranker import ProbabilityRanker
+from longtail.coded import growing
 from longtail.coded.estimators import (
     NETWORKS,
     bucket_estimator,
@@ -24,7 +26,6 @@ from longtail.coded.estimators import (
     rows_for,
     sizes,
 )
-from longtail.coded.growing import CHUNK, GrowingBuckets
 from longtail.coded.kept_repetitions import Repetition, fit_kept
 from longtail.coded.merging import merged
 from longtail.coded.repetitions import hashed, numbers, seeds
@@ -38,7 +39,7 @@ from longtail.text import TextNetwork
 __all__ = ["MACH"]
 
 
-class MACH(GrowingBuckets, ProbabilityRanker):
+class MACH(ProbabilityRanker):
     """Merged averaged classifiers via hashing (Medini et al. 2019): O(log L) outputs.
 
     R hashes put the L labels into B buckets each. R independent classifiers learn which buckets
@@ -53,15 +54,20 @@ class MACH(GrowingBuckets, ProbabilityRanker):
 
     Parameters
     ----------
-    n_buckets, n_repetitions : B and R; None for R = 16 with R B = L / 4, but at least 64 buckets
-        (or as many as labels)
-    estimator : "linear" (``OneVsAll``), "network" (``longtail.Network``), or one of these, or a
-        ``TextNetwork``, with its parameters; None for the network where torch is installed
-    aggregation : "logits" (sum of raw scores, as the authors' code does: it ranks better), "mean"
-        of probabilities (the paper), "min", "median", "unbiased"
-    candidates, least_hits : None decodes exactly; a number of buckets decodes as the paper does
-    hashed_features : width to which features are hashed, anew for each repetition; None for none
-    random_state, n_jobs : the same seed gives the same bits for any number of threads
+    n_buckets, n_repetitions : int or None
+        B and R; None for R = 16 with R B = L / 4, but at least 64 buckets (or as many as labels).
+    estimator : str, estimator or None
+        "linear" (``OneVsAll``), "network" (``longtail.Network``), or one of these, or a
+        ``TextNetwork``, with its parameters; None for the network where torch is installed.
+    aggregation : str
+        "logits" (sum of raw scores, as the authors' code does: it ranks better), "mean" of
+        probabilities (the paper), "min", "median", "unbiased".
+    candidates, least_hits : int or None; int
+        None decodes exactly; a number of buckets decodes as the paper does.
+    hashed_features : int or None
+        Width to which features are hashed, anew for each repetition; None for none.
+    random_state, n_jobs : int, Generator, RandomState or None; int or None
+        The same seed gives the same bits for any number of threads.
 
     After ``fit``: ``code_`` (the hashes; ``code_.n_ties_`` labels cannot be told from another one),
     ``repetitions_`` (fitted classifiers by number).
@@ -119,14 +125,25 @@ class MACH(GrowingBuckets, ProbabilityRanker):
     ) -> Any:
         """Learn from features ``X`` (n, d) and labels ``Y`` (n, L).
 
-        ``repetitions``: the numbers of those to train; None for all. A model with some of them
-        answers with what it has. ``code``: a fitted ``HashCode`` to use, such as an injective one.
-        ``checkpoint``: a folder for finished repetitions; a training that was cut short, called
-        again with the same folder, data and parameters, goes on from there, also with other
-        ``repetitions``; a network keeps what it has learned so far, too. Inside
-        ``joblib.parallel_config`` its workers train them; a folder that all of them see saves
-        sending rows and weights, and repetitions of a lost worker are done again
-        (``longtail.distributed``). Classifiers that read texts are then trained where ``fit`` is.
+        Parameters
+        ----------
+        X : matrix of shape (n, d)
+            Rows of features.
+        Y : matrix of shape (n, L), or list of lists of int
+            Labels of the rows.
+        repetitions : iterable of int, default=None
+            The numbers of those to train; None for all. A model with some of them answers with
+            what it has.
+        code : HashCode, default=None
+            A fitted ``HashCode`` to use, such as an injective one.
+        checkpoint : str or path, default=None
+            A folder for finished repetitions; a training that was cut short, called again with
+            the same folder, data and parameters, goes on from there, also with other
+            ``repetitions``; a network keeps what it has learned so far, too. Inside
+            ``joblib.parallel_config`` its workers train them; a folder that all of them see
+            saves sending rows and weights, and repetitions of a lost worker are done again
+            (``longtail.distributed``). Classifiers that read texts are then trained where
+            ``fit`` is.
         """
         return self._learn(X, Y, repetitions=repetitions, code=code, checkpoint=checkpoint)
 
@@ -246,16 +263,82 @@ class MACH(GrowingBuckets, ProbabilityRanker):
         self.n_labels_ = int(Y.shape[1])
 
     def _features(self, X: Any, repetition: int) -> Any:
-        """What the classifier of one repetition sees of ``X``."""
+        """Return what the classifier of one repetition sees of ``X``."""
         seed = int(self.feature_seeds_[repetition])
         return hashed(X, self.feature_width_, seed, n_threads(self.n_jobs))
 
     @classmethod
     def merge(cls, models: Iterable[MACH]) -> MACH:
-        """One model of the repetitions that several were fitted with, on the same data and with the
-        same parameters; the same bits as fitting them all at once.
+        """Return one model of the repetitions that several were fitted with, on the same data and
+        with the same parameters; the same bits as fitting them all at once.
+
+        Parameters
+        ----------
+        models : iterable of MACH
+            Models of some repetitions each.
         """
-        return merged(cls, list(models))  # type: ignore[no-any-return]
+        return merged(cls, list(models))
+
+    def add_labels(
+        self,
+        X: Any,
+        Y: Any = None,
+        *,
+        Y_old: Any = None,
+        negatives: tuple[Any, Any] | None = None,
+        names: Sequence[str] | None = None,
+    ) -> MACH:
+        """Add labels to a fitted model, with no training; their ids follow those it has.
+
+        In each repetition a new label goes to the bucket that stands out most on its rows: the one
+        of the largest mean value there, less the mean over all rows given. Those are buckets of
+        labels that it resembles. ``fine_tune`` then teaches the difference.
+
+        Parameters
+        ----------
+        X : matrix of shape (n, d)
+            Rows; or, without ``Y``, a number of labels, which are hashed like the others:
+            until they are trained, answers that name them come from whatever shares their buckets.
+        Y : matrix of shape (n, m) or None
+            What the m new labels are for these rows: column j becomes label ``n_labels_ +
+            j``. A label without rows is hashed.
+        Y_old : matrix of shape (n, L) or None
+            The old labels of the same rows. Linear models learn from them; here they are
+            only checked, since nothing is trained.
+        negatives : tuple or None
+            ``(X, Y)``, further rows without the new labels. They, and rows of ``X`` without new
+            labels, are what a bucket must stand out from; without any, a bucket that is probable
+            everywhere draws every new label.
+        names : sequence of str or None
+            Of the new labels, for a model whose labels have names.
+
+        >>> import longtail as lt
+        >>> X, Y = [[1.0, 0.0], [0.0, 1.0], [0.9, 0.1]], [[0], [1], [0]]
+        >>> model = lt.MACH(n_buckets=4, n_repetitions=2, estimator="linear").fit(X, Y)
+        >>> model.add_labels(1).n_labels_
+        3
+        >>> model.add_labels(X, [[], [0], []], Y_old=Y).n_labels_
+        4
+        """
+        growing.add_labels(self, X, Y, Y_old, negatives, names)
+        return self
+
+    def fine_tune(self, X: Any, Y: Any, *, epochs: int = 1) -> MACH:
+        """Train the present networks further on ``X`` and ``Y`` (n, L), with all present labels.
+
+        For networks only: linear classifiers have no cheaper way than ``fit``.
+
+        Parameters
+        ----------
+        X : matrix of shape (n, d)
+            Rows of features.
+        Y : matrix of shape (n, L), or list of lists of int
+            Labels of the rows.
+        epochs : int, default=1
+            Passes over the rows.
+        """
+        growing.fine_tune(self, X, Y, epochs=epochs)
+        return self
 
     @property
     def missing_repetitions_(self) -> list[int]:
@@ -268,7 +351,13 @@ class MACH(GrowingBuckets, ProbabilityRanker):
         return len(self.repetitions_) * self.code_.n_buckets_
 
     def bucket_scores(self, X: Any) -> np.ndarray:
-        """Raw scores (n, R, B) of the trained repetitions, in order of their numbers."""
+        """Return the raw scores (n, R, B) of the trained repetitions, in order of their numbers.
+
+        Parameters
+        ----------
+        X : matrix of shape (n, d)
+            Rows of features.
+        """
         self._check_fitted()
         X = let_pass(self._rows(X))
         out = np.empty((X.shape[0], len(self.repetitions_), self.code_.n_buckets_), np.float32)
@@ -289,19 +378,15 @@ class MACH(GrowingBuckets, ProbabilityRanker):
 
     def _decode(self, code: HashCode, X: Any, k: int) -> TopK:
         """In parts: as many rows at a time as have ``CHUNK`` bucket scores and answers."""
-        step = max(1, min(max(64, CHUNK // self.n_outputs_), CHUNK // k))
+        step = max(1, min(max(64, growing.CHUNK // self.n_outputs_), growing.CHUNK // k))
         parts = [
             code.decode(self.bucket_scores(let_pass(X[begin : begin + step])), k)
             for begin in range(0, max(1, X.shape[0]), step)
         ]
-        return TopK._trusted(
-            np.concatenate([part.indices for part in parts]),
-            np.concatenate([part.scores for part in parts]),
-            self.n_labels_,
-        )
+        return TopK.stacked(parts, self.n_labels_)
 
     def _decoding_code(self) -> HashCode:
-        """The code of the trained repetitions, with the present options."""
+        """Return the code of the trained repetitions, with the present options."""
         trained = list(self.repetitions_)
         self._check_aggregation(self._bucket_link(), self.one_label_, self.code_.n_buckets_)
         options = {
@@ -355,7 +440,7 @@ class MACH(GrowingBuckets, ProbabilityRanker):
         state = super()._get_state()
         estimator = state.params.pop("estimator")
         state.meta["estimator"] = _named(estimator)
-        if hasattr(estimator, "get_params"):
+        if has_parameters(estimator):
             state.parts["estimator"] = prototype_state(estimator)
         state.parts["code"] = self.code_._get_state()
         state.arrays["feature_seeds"] = self.feature_seeds_
@@ -395,7 +480,7 @@ def _link(classifier: Any) -> str:
 
 
 def _named(estimator: Any) -> str | None:
-    if hasattr(estimator, "get_params"):
+    if has_parameters(estimator):
         return None
     if estimator is None or isinstance(estimator, str):
         return estimator

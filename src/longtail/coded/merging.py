@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from longtail.base import unfitted
+
+if TYPE_CHECKING:
+    from longtail.coded.mach import MACH
 
 __all__ = ["merged"]
 
 
-def merged(cls: Any, models: list[Any]) -> Any:
+def merged(cls: type[MACH], models: list[MACH]) -> MACH:
     """See ``MACH.merge``. Refuses models of other hashes, sizes, parameters or label names, and a
     repetition that two of them trained to different weights.
     """
@@ -20,7 +25,7 @@ def merged(cls: Any, models: list[Any]) -> Any:
             raise TypeError(f"only {cls.__name__} models can be merged, got {type(model).__name__}")
         model._check_fitted()
     first = models[0]
-    out = cls(**first.get_params(deep=False))
+    out = unfitted(first)
     repetitions: dict[int, Any] = {}
     names = None
     for model in models:
@@ -43,7 +48,7 @@ def merged(cls: Any, models: list[Any]) -> Any:
     return out
 
 
-def _check_fits(model: Any, first: Any) -> None:
+def _check_fits(model: MACH, first: MACH) -> None:
     """Refuse to merge what was fitted with other hashes, sizes or estimators."""
     same = (
         model.n_features_in_ == first.n_features_in_
@@ -59,7 +64,7 @@ def _check_fits(model: Any, first: Any) -> None:
         raise ValueError(f"these models were fitted with other parameters: {', '.join(differ)}")
 
 
-def _how(model: Any) -> dict[str, Any]:
+def _how(model: MACH) -> dict[str, Any]:
     """Return what the classifiers of a model were trained with."""
     classifier = next(iter(model.repetitions_.values()))
     params = {f"estimator__{k}": repr(v) for k, v in classifier.get_params(deep=False).items()}

@@ -67,7 +67,15 @@ class Ridge(Estimator):
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, T: Any) -> Ridge:
-        """Learn to predict ``T`` (n, c) from ``X`` (n, d)."""
+        """Learn to predict ``T`` (n, c) from ``X`` (n, d).
+
+        Parameters
+        ----------
+        X : matrix of shape (n, d)
+            Features.
+        T : matrix of shape (n, c)
+            Targets.
+        """
         X, threads = as_features(X), n_threads(self.n_jobs)
         T = np.ascontiguousarray(T, dtype=np.float32)
         if T.ndim != 2 or len(T) != X.shape[0]:
@@ -120,7 +128,13 @@ class Ridge(Estimator):
         return W
 
     def predict(self, X: Any) -> np.ndarray:
-        """``X W + b``, (n, c) float32."""
+        """Return ``X W + b``, (n, c) float32.
+
+        Parameters
+        ----------
+        X : matrix of shape (n, d)
+            Rows of features.
+        """
         self._check_fitted()
         X, threads = as_features(X, n_features=len(self.coef_)), n_threads(self.n_jobs)
         X = unit_rows(X, threads) if self.normalize else X
@@ -149,5 +163,5 @@ def _dots(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def _ratio(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """a / b, and 0 where a column has converged."""
+    """Return a / b, and 0 where a column has converged."""
     return np.divide(a, b, out=np.zeros_like(a), where=b > 0).astype(np.float32)  # type: ignore[no-any-return]

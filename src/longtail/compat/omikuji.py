@@ -184,7 +184,7 @@ class Model:
     """
 
     def __init__(self, ensemble: Ensemble, trained_on: dict[str, Any] | None = None) -> None:
-        """The names of the ensemble's labels are the label ids of the training file.
+        """Wrap an ensemble whose label names are the label ids of the training file.
 
         ``trained_on``: what tells this file from a later one of the same name.
         """
@@ -194,7 +194,7 @@ class Model:
 
     @classmethod
     def default_hyper_param(cls) -> HyperParam:
-        """Parabel's setting."""
+        """Return Parabel's setting."""
         return HyperParam()
 
     @classmethod
@@ -255,7 +255,7 @@ class Model:
         beam_size: int = 10,
         top_k: int = 10,
     ) -> list[tuple[int, float]]:
-        """``[(label, score), …]`` of one row, best first.
+        """Return ``[(label, score), …]`` of one row, best first.
 
         Refuses (AssertionError, as omikuji) features that repeat or are out of range.
         """
@@ -284,16 +284,16 @@ class Model:
     def densify_weights(
         self, max_sparse_density: float = 0.1, n_threads: int | None = None
     ) -> None:
-        """Nothing to do: weights are in a layout for search already."""
+        """Do nothing: weights are in a layout for search already."""
 
     def init_prediction_thread_pool(self, n_threads: int) -> None:
-        """Threads for prediction; 0 is all cores."""
+        """Set the number of threads for prediction; 0 is all cores."""
         for member in self.ensemble.members_:
             member.set_params(n_jobs=n_threads or None)
 
 
 def init_logger() -> None:
-    """There for programs that call it; Longtail logs through ``logging``."""
+    """Do nothing, for programs that call it: Longtail logs through ``logging``."""
 
 
 def install() -> None:

@@ -33,7 +33,7 @@ _PYTHON_LIST = re.compile(rf"\[\s*(?:{_ITEM}\s*(?:,\s*{_ITEM}\s*)*(?:,\s*)?)?\]"
 
 
 def is_missing(value: Any) -> bool:
-    """None, NaN, or the missing values of pandas."""
+    """Return whether a value is None, NaN, or a missing value of pandas."""
     if value is None or (isinstance(value, float) and value != value):
         return True
     return type(value).__name__ in ("NAType", "NaTType")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,33 +21,55 @@ __all__ = ["Dataset", "Split"]
 
 @dataclass(eq=False, repr=False)
 class Split:
-    """Rows of a data set: features, labels, texts. Any may be None; the others agree in length.
+    """Hold rows of a data set: features, labels, texts; any may be None.
 
-    ``X`` is (n, d) CSR or dense float32, ``Y`` is (n, L) CSR float32 with values in (0, 1],
-    ``texts`` a list of n strings. ``unknown_labels`` (n,) int64 counts, for each row, the true
-    labels that the label set does not hold and ``Y`` therefore cannot show; None where there is
-    nothing to count.
+    To put features next to texts, ``dataclasses.replace(split, X=X)``, which checks again.
 
-    Refuses X, Y and texts of different lengths, texts that are not strings, and whatever
-    ``as_features`` and ``as_labels`` refuse. To put features next to texts:
-    ``dataclasses.replace(split, X=X)``, which checks again.
+    Parameters
+    ----------
+    X : matrix of shape (n, d), default=None
+        Features; kept as CSR or dense float32.
+    Y : matrix of shape (n, L), or lists of label ids, default=None
+        Labels; kept as CSR float32 with values in (0, 1].
+    texts : list of str, default=None
+        One text per row. Filled from ``fields`` where only these are given.
+    unknown_labels : ndarray of shape (n,), default=None
+        How many true labels of each row the label set does not hold, so that ``Y`` cannot show
+        them.
+    fields : dict of str to list of str, default=None
+        The texts by field, such as title and abstract, which a ``Tagger`` can weigh.
 
+    Raises
+    ------
+    ValueError
+        If they describe different numbers of rows.
+    TypeError
+        If texts are not strings.
+
+    Examples
+    --------
     >>> Split(Y=[[0, 2], [1]], texts=["first", "second"])
     Split(2 rows, 3 labels, texts)
+    >>> Split(fields={"title": ["cats", "cows"], "body": ["purr", ""]}).texts
+    ['cats purr', 'cows']
     """
 
     X: Any = None
     Y: Any = None
     texts: list[str] | None = None
     unknown_labels: np.ndarray | None = None
+    fields: dict[str, list[str]] | None = None
 
     def __post_init__(self) -> None:
         if self.X is not None:
             self.X = as_features(self.X)
         if self.Y is not None:
             self.Y = as_labels(self.Y)
-        if self.texts is not None:
-            self.texts = _as_strings(self.texts, "texts")
+        if self.fields is not None:
+            self.fields = _as_fields(self.fields)
+            if self.texts is None:
+                self.texts = _joined(self.fields)
+        self.texts = _as_strings(self.texts, "texts")
         if self.unknown_labels is not None:
             self.unknown_labels = np.asarray(self.unknown_labels, dtype=np.int64)
         sizes = self._sizes()
@@ -56,12 +80,21 @@ class Split:
         sizes = [
             (name, int(m.shape[0])) for name, m in (("X", self.X), ("Y", self.Y)) if m is not None
         ]
-        others = (("texts", self.texts), ("unknown_labels", self.unknown_labels))
+        others: list[tuple[str, Any]] = [("texts", self.texts)]
+        others += [(f"fields[{name!r}]", column) for name, column in (self.fields or {}).items()]
+        others.append(("unknown_labels", self.unknown_labels))
         return sizes + [(name, len(values)) for name, values in others if values is not None]
 
     def __len__(self) -> int:
         sizes = self._sizes()
         return sizes[0][1] if sizes else 0
+
+    @property
+    def inputs(self) -> Any:
+        """What a ``Tagger`` reads of the rows: texts by field, or else texts, or else features."""
+        if self.fields is not None:
+            return self.fields
+        return self.X if self.texts is None else self.texts
 
     @property
     def n_unknown_labels(self) -> int:
@@ -72,15 +105,25 @@ class Split:
         """Return a subset of rows (slice, boolean mask or array of row numbers), in the order
         given.
 
+        Parameters
+        ----------
+        rows : slice, mask or array of int
+            Which rows, in which order.
+
         >>> Split(Y=[[0], [1], [2]], texts=["a", "b", "c"]).take([2, 0]).texts
         ['c', 'a']
         """
         chosen = np.atleast_1d(np.arange(len(self))[rows])
+        numbers = chosen.tolist()
+        fields = None
+        if self.fields is not None:
+            fields = {name: [column[i] for i in numbers] for name, column in self.fields.items()}
         return Split(
             X=None if self.X is None else self.X[chosen],
             Y=None if self.Y is None else self.Y[chosen],
-            texts=None if self.texts is None else [self.texts[i] for i in chosen.tolist()],
+            texts=None if self.texts is None else [self.texts[i] for i in numbers],
             unknown_labels=None if self.unknown_labels is None else self.unknown_labels[chosen],
+            fields=fields,
         )
 
     def __repr__(self) -> str:
@@ -91,25 +134,54 @@ class Split:
             facts.append(f"{self.X.shape[1]} features")
         if self.Y is not None:
             facts.append(f"{self.Y.shape[1]} labels")
-        if self.texts is not None:
+        if self.fields is not None:
+            facts.append(f"texts by {', '.join(self.fields)}")
+        elif self.texts is not None:
             facts.append("texts")
         return f"Split({', '.join(facts)})"
 
 
 @dataclass(eq=False, repr=False)
 class Dataset:
-    """Training and test rows over one label set.
+    """Hold training and test rows over one label set.
 
-    ``train`` and ``test`` are splits (an empty ``Split()`` where the source has none), ``dev`` is
-    the validation split or None. ``label_names`` (unique) and ``label_texts`` (any strings) are in
-    label-id order, ``feature_names`` in column order; each is None where unknown. ``train_filter``
-    and ``test_filter`` are (m, 2) int64 arrays of pairs (row, label) that evaluation must leave
-    out. ``a`` and ``b`` are the published constants of the Jain propensity, ``inverse_propensity``
-    (L,) the published weights themselves, where the source gives them.
+    Parameters
+    ----------
+    train, test : Split
+        The rows; an empty ``Split()`` where the source has none.
+    dev : Split, default=None
+        Rows to validate on.
+    label_names : list of str, default=None
+        Unique names, in the order of label ids.
+    label_texts : list of str, default=None
+        What labels are called in words, in the same order.
+    feature_names : list of str, default=None
+        Names of the columns of ``X``.
+    name : str, default=None
+        What the data set is called.
+    train_filter, test_filter : ndarray of shape (m, 2), default=None
+        Pairs (row, label) that evaluation must leave out.
+    a, b : float, default=None
+        Published constants of the Jain propensity.
+    inverse_propensity : ndarray of shape (L,), default=None
+        Published weights of labels.
+    vectorizer : Tfidf, default=None
+        What made ``X``, where that is known.
+    sha256 : str, default=None
+        Hash of the file it was read from, or of the files of the folder, where that is known.
+    whole : Split, default=None
+        Training and test rows together, where the test rows were drawn from them.
 
-    Refuses splits of different width, names and texts of another length than L, filter pairs out of
-    range, and duplicate, empty or non-string label names.
+    Raises
+    ------
+    ValueError
+        If splits differ in width, names or texts of labels in number, filter pairs are out of
+        range, or label names are empty or occur twice.
+    TypeError
+        If names or texts are not strings.
 
+    Examples
+    --------
     >>> Dataset(Split(Y=[[0, 1], [1]]), label_names=["cat", "dog"], name="pets")
     Dataset('pets', train: 2 rows, 2 labels with names)
     >>> Dataset(train=Split(Y=[{0, 1}]), test=Split(Y=[[0]]))
@@ -130,6 +202,9 @@ class Dataset:
     a: float | None = None
     b: float | None = None
     inverse_propensity: np.ndarray | None = None
+    vectorizer: Any = None
+    sha256: str | None = None
+    whole: Split | None = None
 
     def __post_init__(self) -> None:
         if self.label_names is not None:
@@ -222,6 +297,17 @@ class Dataset:
             f"{self.n_labels} labels" + (f" with {' and '.join(extras)}" if extras else "")
         )
         return f"Dataset({', '.join(facts)})"
+
+
+def _as_fields(fields: Any) -> dict[str, list[str]]:
+    if not isinstance(fields, Mapping) or not fields:
+        raise TypeError(f"fields must map names to lists of texts, got {fields!r:.100}")
+    return {name: _as_strings(column, f"fields[{name!r}]") for name, column in fields.items()}
+
+
+def _joined(fields: dict[str, list[str]]) -> list[str]:
+    rows = zip_longest(*fields.values(), fillvalue="")  # fields of other lengths are refused later
+    return [" ".join(text for text in row if text) for row in rows]
 
 
 def _as_strings(values: Any, name: str) -> Any:

@@ -56,7 +56,7 @@ class Description:
     compared_by: str | None = "text"  # what duplicates were told by: text, features, or neither
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain numbers, ready for JSON; without the frequencies of single labels."""
+        """Return plain numbers, ready for JSON; without the frequencies of single labels."""
         return {
             "name": self.name,
             "n_features": self.n_features,
@@ -75,6 +75,11 @@ class Description:
 
         Head, torso and tail are shaded. Draws on ``ax`` or a new figure, and returns the axes
         (``ax.figure.savefig("labels.png")``). Needs matplotlib: the extra "plot".
+
+        Parameters
+        ----------
+        ax : matplotlib axes, default=None
+            Where to draw; None makes a figure.
         """
         try:
             import matplotlib.pyplot as plt

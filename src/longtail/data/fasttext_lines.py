@@ -60,7 +60,15 @@ def iter_fasttext(path: FilePath, *, prefix: str = PREFIX) -> Iterator[Record]:
 
 
 def read_fasttext(path: FilePath, *, prefix: str = PREFIX) -> tuple[list[str], list[list[str]]]:
-    """``(texts, label lists)`` of a whole file."""
+    """Return ``(texts, label lists)`` of a whole file.
+
+    Parameters
+    ----------
+    path : str or path
+        Where the file is.
+    prefix : str, default="__label__"
+        What marks a label.
+    """
     return texts_and_labels(iter_fasttext(path, prefix=prefix))
 
 
@@ -82,7 +90,19 @@ def write_fasttext(
     *,
     prefix: str = PREFIX,
 ) -> None:
-    """Write one line per text, labels first."""
+    """Write one line per text, labels first.
+
+    Parameters
+    ----------
+    path : str or path
+        Where the file is.
+    texts : iterable of str
+        One text per row.
+    label_lists : iterable
+        Names of the labels of each row.
+    prefix : str, default="__label__"
+        What marks a label.
+    """
     token = _label_token(prefix)
 
     def lines() -> Iterator[str]:
@@ -103,13 +123,28 @@ def read_fasttext_folder(folder: FilePath, *, label_text_field: str = "text") ->
     """Read ``train.txt``, ``test.txt`` and perhaps ``dev.txt``; ``X`` stays None.
 
     The label set is every name in the folder, sorted, unless a label file gives it.
+
+    Parameters
+    ----------
+    folder : str or path
+        Where the files are.
+    label_text_field : str, default="text"
+        Field of the label file that label texts come from.
     """
     streams = {split: iter_fasttext(path) for split, path in find_splits(folder, "{}.txt").items()}
     return read_record_folder(folder, streams, label_text_field=label_text_field)
 
 
 def write_fasttext_folder(folder: FilePath, dataset: Dataset) -> None:
-    """Write every split, and ``labels.jsonl``, so that ids survive the round trip."""
+    """Write every split, and ``labels.jsonl``, so that ids survive the round trip.
+
+    Parameters
+    ----------
+    folder : str or path
+        Where the files are.
+    dataset : Dataset
+        What to write.
+    """
     target = make_folder(folder)
     for name, texts, label_lists in named_splits(dataset):
         write_fasttext(target / f"{name}.txt", texts, label_lists)

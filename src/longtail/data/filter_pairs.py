@@ -29,6 +29,15 @@ def read_filter_pairs(
     With ``n_rows`` or ``n_labels``, a row or label beyond is refused with its place in the file:
     the usual sign of another split's filter.
 
+    Parameters
+    ----------
+    path : str or path
+        Where the file is.
+    n_rows : int, default=None
+        Rows there are, to refuse others.
+    n_labels : int, default=None
+        Labels there are, to refuse others.
+
     >>> import tempfile, os
     >>> path = os.path.join(tempfile.mkdtemp(), "filter.txt")
     >>> write_filter_pairs(path, [[0, 7], [3, 1]])
@@ -45,7 +54,15 @@ def read_filter_pairs(
 
 
 def write_filter_pairs(path: FilePath, pairs: Any) -> None:
-    """Write an (m, 2) array of whole numbers, not below 0; gzip if the name ends in .gz."""
+    """Write an (m, 2) array of whole numbers, not below 0; gzip if the name ends in .gz.
+
+    Parameters
+    ----------
+    path : str or path
+        Where the file is.
+    pairs : array of shape (m, 2)
+        Pairs (row, label).
+    """
     pairs = np.asarray(pairs)
     if pairs.size == 0:
         pairs = np.empty((0, 2), np.int64)

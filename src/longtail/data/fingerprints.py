@@ -18,7 +18,7 @@ _ROWS = 1 << 16
 
 
 def text_fingerprints(texts: Iterable[str]) -> np.ndarray:
-    """(n,) uint64, equal for texts that differ in case and white space only.
+    """Return hashes (n,) uint64, equal for texts that differ in case and white space only.
 
     >>> a, b, c = text_fingerprints(["Two  words", "two words", "twowords"])
     >>> bool(a == b), bool(a == c)
@@ -33,7 +33,8 @@ def _text_key(text: str) -> int:
 
 
 def feature_fingerprints(X: Any) -> np.ndarray:
-    """(m,) uint64 of the m rows of a canonical CSR or dense float32 matrix that are not empty.
+    """Return hashes (m,) uint64 of the m rows of a canonical CSR or dense float32 matrix that are
+    not empty.
 
     The sum of the mixed bits of all (column, value) pairs.
 

@@ -121,7 +121,13 @@ def _label_rows(path: FilePath) -> tuple[list[str], list[str]]:
 
 
 def read_label_feature_folder(folder: FilePath) -> Dataset:
-    """Read every split, the labels and the filter pairs; ``X`` stays None."""
+    """Read every split, the labels and the filter pairs; ``X`` stays None.
+
+    Parameters
+    ----------
+    folder : str or path
+        Where the files are.
+    """
     names = texts = None
     label_path = find_file(folder, "lbl.json")
     name_path = find_file(folder, "Yf.txt", "labels.txt")
@@ -145,6 +151,15 @@ def write_label_feature_folder(folder: FilePath, dataset: Dataset, *, gz: bool =
     """Write every split, ``lbl.json`` and the filter pairs; texts go to ``title``.
 
     Records are named by their row number; labels by ``label_names``, or by their id without names.
+
+    Parameters
+    ----------
+    folder : str or path
+        Where the files are.
+    dataset : Dataset
+        What to write.
+    gz : bool, default=True
+        Whether to pack the files.
     """
     target = make_folder(folder)
     suffix = ".json.gz" if gz else ".json"

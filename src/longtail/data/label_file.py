@@ -38,6 +38,13 @@ def read_label_file(path: FilePath, *, text_field: str = "text") -> LabelFile:
 
     Refuses an empty, repeated or non-string name, a text that is not a string, and a line of a
     ``.tsv`` without a tab.
+
+    Parameters
+    ----------
+    path : str or path
+        Where the file is.
+    text_field : str, default="text"
+        Field that texts come from.
     """
     names: dict[str, int] = {}
     texts: list[Any] = []
@@ -73,7 +80,17 @@ def read_label_file(path: FilePath, *, text_field: str = "text") -> LabelFile:
 def write_label_file(
     path: FilePath, names: Sequence[str], texts: Sequence[str] | None = None
 ) -> None:
-    """Write ``labels.jsonl`` or ``labels.txt``, by the name; only the former holds texts."""
+    """Write ``labels.jsonl`` or ``labels.txt``, by the name; only the former holds texts.
+
+    Parameters
+    ----------
+    path : str or path
+        Where the file is.
+    names : sequence of str
+        Names of labels, in the order of their ids.
+    texts : list of str, default=None
+        What labels are called in words.
+    """
     if ".json" in os.path.basename(os.fspath(path)):
         texts = names if texts is None else texts
         rows = zip(names, texts, strict=True)

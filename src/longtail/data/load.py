@@ -44,22 +44,48 @@ def load_dataset(
 ) -> Dataset:
     """Read a data set from a path, a table in memory, or the registry of public benchmarks.
 
-    Parameters: ``source`` as above (an existing path comes before a name of the registry);
-    ``layout`` chooses a folder's reader by name. ``test_size`` (a fraction, or a number of rows)
-    moves that many training rows, drawn at random with ``random_state``, into the test split, for
-    sources without one. ``options`` go to the reader: for tables ``text_column``, ``label_column``,
-    ``label_separator``, ``text_joiner`` and ``delimiter``, for a folder with a
-    ``labels.jsonl`` also ``label_text_field``, such as "text_en": the field that label texts come
-    from, where a label has it (``text`` otherwise).
+    Texts stay texts: ``X`` is None where the source has no features.
 
-    Texts stay texts: ``X`` is None where the source has no features. Refuses what the readers
-    refuse (``DataFormatError`` with file, line and what was expected), options that the reader does
-    not know, and a folder in which no layout is found.
+    Parameters
+    ----------
+    source : str, path or table
+        An existing path comes before a name of the registry.
+    layout : str, default=None
+        The reader of a folder, by name; None finds out.
+    test_size : float or int, default=None
+        A fraction, or a number, of training rows that are moved into the test split, for sources
+        without one.
+    random_state : int, Generator or None, default=0
+        Seed of that draw.
+    **options : object
+        For tables ``text_column``, ``label_column``, ``label_separator``, ``text_joiner``,
+        ``delimiter`` and ``by_field`` (see ``iter_table``); for a folder with a ``labels.jsonl``
+        also ``label_text_field``, such as "text_en": the field that label texts come from, where a
+        label has it (``text`` otherwise).
 
+    Returns
+    -------
+    Dataset
+
+    Raises
+    ------
+    DataFormatError
+        If a file is not as its format says; with file, line and what was expected.
+    TypeError
+        If the reader does not know an option.
+    FileNotFoundError
+        If there is no such file, folder or benchmark.
+
+    Examples
+    --------
     >>> import pandas
     >>> frame = pandas.DataFrame({"title": ["a cat", "a cow"], "tags": ["pet", "cattle;mammal"]})
     >>> load_dataset(frame, text_column="title", label_column="tags", label_separator=";")
     Dataset(train: 2 rows, raw text, 3 labels with names)
+    >>> load_dataset(
+    ...     frame, text_column=["title", "tags"], label_column=None, by_field=True
+    ... ).train.fields["title"]
+    ['a cat', 'a cow']
     """
     if layout is not None and layout not in LAYOUTS:
         raise ValueError(f"layout must be one of {', '.join(LAYOUTS)}, got {layout!r}")
@@ -162,7 +188,7 @@ def _read_registered(name: str, layout: str | None, options: dict[str, Any]) -> 
 
 
 def _with_constants(dataset: Dataset) -> Dataset:
-    """The published propensity constants, for a folder that bears the name of a benchmark."""
+    """Add the published propensity constants, for a folder that bears the name of a benchmark."""
     from longtail.data.registry import benchmark
 
     try:

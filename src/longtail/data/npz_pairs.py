@@ -59,7 +59,15 @@ def read_matrix(path: FilePath) -> Any:
 
 
 def read_npz_pair(x_path: FilePath | None, y_path: FilePath) -> tuple[Any, sp.csr_matrix]:
-    """``(X, Y)`` in canonical form; ``X`` is None without ``x_path``."""
+    """Return ``(X, Y)`` in canonical form; ``X`` is None without ``x_path``.
+
+    Parameters
+    ----------
+    x_path : str or path
+        File of the features; None for none.
+    y_path : str or path
+        File of the labels.
+    """
     Y = _canonical(as_labels, y_path)
     X = None if x_path is None else _canonical(as_features, x_path)
     if X is not None and X.shape[0] != Y.shape[0]:
@@ -88,14 +96,32 @@ def write_matrix(path: FilePath, matrix: Any) -> None:
 
 
 def write_npz_pair(x_path: FilePath, y_path: FilePath, X: Any, Y: Any) -> None:
-    """Write ``X`` and ``Y`` in canonical form."""
+    """Write ``X`` and ``Y`` in canonical form.
+
+    Parameters
+    ----------
+    x_path : str or path
+        File of the features.
+    y_path : str or path
+        File of the labels.
+    X : matrix of shape (n, d)
+        Rows of features.
+    Y : matrix of shape (n, L), or list of lists of int
+        Labels of the rows.
+    """
     split = Split(X=X, Y=Y)
     write_matrix(x_path, split.X)
     write_matrix(y_path, split.Y)
 
 
 def read_npz_folder(folder: FilePath) -> Dataset:
-    """Read every split, and the names where they are given."""
+    """Read every split, and the names where they are given.
+
+    Parameters
+    ----------
+    folder : str or path
+        Where the files are.
+    """
     features, labels = find_splits(folder, *FEATURES), find_splits(folder, *LABELS)
     splits = {}
     for split in {**features, **labels}:
@@ -122,7 +148,15 @@ def read_feature_names(folder: FilePath) -> list[str] | None:
 
 
 def write_npz_folder(folder: FilePath, dataset: Dataset) -> None:
-    """Write every split, and the names where the data set has them."""
+    """Write every split, and the names where the data set has them.
+
+    Parameters
+    ----------
+    folder : str or path
+        Where the files are.
+    dataset : Dataset
+        What to write.
+    """
     target = make_folder(folder)
     for name, split in dataset.splits.items():
         if split.Y is None:

@@ -14,8 +14,16 @@ __all__ = ["PairedRows"]
 class PairedRows:
     """``tokens`` for an encoder and ``X`` (n, d) for a linear model, row by row of the same text.
 
-    ``vectorizer``: what made the features, where it is known. Rows are taken with a slice, an array
-    of row numbers, or a mask, as from a matrix.
+    Parameters
+    ----------
+    tokens : Tokens
+        The tokens of every text.
+    X : csr_matrix of shape (n, d)
+        Their features.
+    vectorizer : Tfidf, default=None
+        What made the features, where it is known.
+
+    Rows are taken with a slice, an array of row numbers, or a mask, as from a matrix.
     """
 
     tokens: Tokens

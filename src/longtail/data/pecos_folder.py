@@ -31,7 +31,13 @@ _ITEMS = "output-items.txt"
 
 
 def read_pecos_folder(folder: FilePath) -> Dataset:
-    """Read every split, texts and features where they are given, and the label texts."""
+    """Read every split, texts and features where they are given, and the label texts.
+
+    Parameters
+    ----------
+    folder : str or path
+        Where the files are.
+    """
     splits = {}
     for split, short in SHORT_NAMES.items():
         y_path = find_file(folder, f"Y.{short}.npz")
@@ -72,7 +78,15 @@ def _features(folder: FilePath, short: str) -> Path | None:
 
 
 def write_pecos_folder(folder: FilePath, dataset: Dataset) -> None:
-    """Write every split; ``output-items.txt`` holds the label texts, or else the label names."""
+    """Write every split; ``output-items.txt`` holds the label texts, or else the label names.
+
+    Parameters
+    ----------
+    folder : str or path
+        Where the files are.
+    dataset : Dataset
+        What to write.
+    """
     target = make_folder(folder)
     for name, split in dataset.splits.items():
         short = SHORT_NAMES[name]

@@ -28,7 +28,7 @@ class Place(NamedTuple):
 
 
 def brief(value: object) -> str:
-    """``repr`` for error messages: whatever a file holds, it takes a line at most.
+    """Return ``repr`` for error messages: whatever a file holds, it takes a line at most.
 
     >>> len(brief("a" * 1000))
     60

@@ -62,7 +62,15 @@ def iter_raw_text(texts_path: FilePath, labels_path: FilePath) -> Iterator[Recor
 
 
 def read_raw_text(texts_path: FilePath, labels_path: FilePath) -> tuple[list[str], list[list[str]]]:
-    """``(texts, label lists)`` of one split."""
+    """Return ``(texts, label lists)`` of one split.
+
+    Parameters
+    ----------
+    texts_path : str or path
+        File of texts, one per line.
+    labels_path : str or path
+        File of labels, one row per line.
+    """
     return texts_and_labels(iter_raw_text(texts_path, labels_path))
 
 
@@ -72,7 +80,19 @@ def write_raw_text(
     texts: Iterable[str],
     label_lists: Iterable[Sequence[str]],
 ) -> None:
-    """Write the two files of one split."""
+    """Write the two files of one split.
+
+    Parameters
+    ----------
+    texts_path : str or path
+        File of texts, one per line.
+    labels_path : str or path
+        File of labels, one row per line.
+    texts : iterable of str
+        One text per row.
+    label_lists : iterable
+        Names of the labels of each row.
+    """
     write_lines(texts_path, texts)
     write_lines(labels_path, (" ".join(map(_checked, names)) for names in label_lists))
 
@@ -84,7 +104,15 @@ def _checked(name: str) -> str:
 
 
 def read_raw_text_folder(folder: FilePath, *, label_text_field: str = "text") -> Dataset:
-    """Read every split of the folder; ``X`` stays None."""
+    """Read every split of the folder; ``X`` stays None.
+
+    Parameters
+    ----------
+    folder : str or path
+        Where the files are.
+    label_text_field : str, default="text"
+        Field of the label file that label texts come from.
+    """
     texts, labels = find_splits(folder, *TEXTS), find_splits(folder, *LABELS)
     missing = set(texts) ^ set(labels)
     if missing:
@@ -97,7 +125,15 @@ def read_raw_text_folder(folder: FilePath, *, label_text_field: str = "text") ->
 
 
 def write_raw_text_folder(folder: FilePath, dataset: Dataset) -> None:
-    """Write every split, and ``labels.jsonl``, so that ids survive the round trip."""
+    """Write every split, and ``labels.jsonl``, so that ids survive the round trip.
+
+    Parameters
+    ----------
+    folder : str or path
+        Where the files are.
+    dataset : Dataset
+        What to write.
+    """
     target = make_folder(folder)
     for name, texts, label_lists in named_splits(dataset):
         texts_path, labels_path = target / f"{name}_texts.txt", target / f"{name}_labels.txt"

@@ -32,12 +32,15 @@ __all__ = [
 
 
 class Record(NamedTuple):
-    """One row. ``n_unseen`` counts further true labels, which the source puts outside the set."""
+    """One row. ``n_unseen`` counts further true labels, which the source puts outside the set;
+    ``fields`` are the parts of the text by name, where the reader keeps them apart.
+    """
 
     text: str
     labels: Sequence[str]
     place: Place
     n_unseen: int = 0
+    fields: Mapping[str, str] | None = None
 
 
 def splits_from_records(
@@ -67,7 +70,7 @@ def splits_from_records(
             len(ids), dtype=np.int32
         )
     splits = {}
-    for split, (texts, flat, ends, unknown) in gathered.items():
+    for split, (texts, fields, flat, ends, unknown) in gathered.items():
         labels = np.asarray(flat) if renumber is None else renumber[np.asarray(flat)]
         Y = sp.csr_matrix(
             (np.ones(len(labels), np.float32), labels, np.asarray(ends)),
@@ -75,12 +78,13 @@ def splits_from_records(
         )
         Y.sort_indices()
         counts = np.asarray(unknown)
-        splits[split] = Split(Y=Y, texts=texts, unknown_labels=counts if counts.any() else None)
+        known = counts if counts.any() else None
+        splits[split] = Split(Y=Y, texts=texts, unknown_labels=known, fields=fields or None)
     return splits, vocabulary
 
 
 def texts_and_labels(records: Iterable[Record]) -> tuple[list[str], list[list[str]]]:
-    """``(texts, label lists)`` of a whole stream, for those who want the names and no ids."""
+    """Return ``(texts, label lists)`` of a whole stream, for those who want names and no ids."""
     texts, label_lists = [], []
     for record in records:
         texts.append(record.text)
@@ -104,7 +108,9 @@ def read_record_folder(
 
 
 def named_splits(dataset: Dataset) -> Iterator[tuple[str, list[str], list[list[str]]]]:
-    """``(split, texts, label lists)``, for writers of formats that hold texts and label names."""
+    """Yield ``(split, texts, label lists)``, for writers of formats that hold texts and label
+    names.
+    """
     for name, split in dataset.splits.items():
         if split.texts is None or split.Y is None:
             raise ValueError(f"the {name} split has no texts or no labels: this format needs both")
@@ -113,20 +119,23 @@ def named_splits(dataset: Dataset) -> Iterator[tuple[str, list[str], list[list[s
 
 def _gather(
     records: Iterable[Record], ids: dict[str, int], *, grow: bool, strict: bool
-) -> tuple[list[str], array[int], array[int], array[int]]:
+) -> tuple[list[str], dict[str, list[str]], array[int], array[int], array[int]]:
     texts: list[str] = []
+    columns: dict[str, list[str]] = {}
     flat, ends, unknown = array("i"), array("q", [0]), array("q")
-    for text, labels, place, n_unseen in records:
+    for text, labels, place, n_unseen, fields in records:
         strangers = 0
         try:
             row = {ids[name] for name in labels}
         except (KeyError, TypeError):  # some name is new, or no name at all
             row, strangers = _row_with_strangers(labels, ids, place, grow=grow, strict=strict)
         texts.append(text)
+        for name, part in (fields or {}).items():
+            columns.setdefault(name, []).append(part)
         flat.extend(row)
         ends.append(len(flat))
         unknown.append(strangers + n_unseen)
-    return texts, flat, ends, unknown
+    return texts, columns, flat, ends, unknown
 
 
 def _row_with_strangers(

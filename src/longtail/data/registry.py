@@ -56,6 +56,11 @@ def benchmark(name: str) -> Benchmark:
 
     Case and punctuation do not matter. An unknown name is a ``KeyError`` that names its neighbours.
 
+    Parameters
+    ----------
+    name : str
+        Its name, or another name for it.
+
     >>> entry = benchmark("amazon670k")
     >>> entry.name, entry.n_labels, entry.labels_per_point, (entry.a, entry.b)
     ('Amazon-670K', 670091, 5.45, (0.6, 2.6))
@@ -88,6 +93,21 @@ def register_dataset(
     cache. Registration lasts as long as the process. Refuses names that would not do as a folder
     name, names and aliases that are taken unless ``overwrite`` is set, checksums for files that are
     not there, and unknown facts.
+
+    Parameters
+    ----------
+    name : str
+        Its name, which is also that of its folder.
+    url : str or mapping, default=None
+        Address of an archive, or addresses by file name.
+    sha256 : str or mapping, default=None
+        Checksum, or checksums by file name.
+    layout : str, default=None
+        The reader, where files do not tell.
+    overwrite : bool, default=False
+        Replace what is there.
+    **facts : object
+        Further fields of ``Benchmark``.
 
     >>> register_dataset("my-tags", "https://example.org/tags.zip", n_labels=1200).a
     0.55
@@ -134,6 +154,11 @@ def fetch_dataset(name: str) -> Path:
     when it is complete; several processes may ask at once. Raises ``FileNotFoundError`` where the
     files must be fetched by hand, saying from where and to where, and whatever
     ``longtail.data.download`` raises.
+
+    Parameters
+    ----------
+    name : str
+        Its name, or another name for it.
     """
     entry = benchmark(name)
     if entry.builder is not None:

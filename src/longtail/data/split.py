@@ -36,6 +36,21 @@ def train_validation_split(
     ``texts``; ``Y`` the labels, (n, L). ``validation_size`` is a fraction of the rows or a number
     of rows. Returns two ``Split`` s; rows keep their order.
 
+    Parameters
+    ----------
+    X : Split, or matrix of shape (n, d)
+        A split, or features.
+    Y : matrix of shape (n, L), or list of lists of int, default=None
+        Labels of the rows.
+    texts : list of str, default=None
+        One text per row.
+    validation_size : float or int, default=0.1
+        A fraction of the rows, or their number.
+    min_train : int, default=1
+        Training rows that every label keeps, if it has them.
+    random_state : int, Generator or None, default=0
+        Seed.
+
     >>> train, validation = train_validation_split(None, [[0], [0], [0, 1]], texts=["a", "b", "c"],
     ...                                            validation_size=1)
     >>> train.texts[-1], len(validation)
@@ -71,6 +86,17 @@ def train_validation_indices(
     Where most rows carry a label that is on no other row, fewer rows can move than asked for: those
     that can are returned, with a warning. And in any case the validation set is short of rare
     labels, so use it to compare settings, not to estimate how the tail will fare.
+
+    Parameters
+    ----------
+    Y : matrix of shape (n, L), or list of lists of int
+        Labels of the rows.
+    validation_size : float or int, default=0.1
+        A fraction of the rows, or their number.
+    min_train : int, default=1
+        Training rows that every label keeps, if it has them.
+    random_state : int, Generator or None, default=0
+        Seed.
 
     >>> train, validation = train_validation_indices([[0], [0, 1], [1], [2]], validation_size=1)
     >>> train, validation

@@ -74,8 +74,8 @@ def make_longtail(
         stay as they are. Where the imbalance of the data set is published (``pos80``) the exponent
         is fitted to it. Arguments that are given come first; a figure that is neither given nor
         published is asked for.
-    random_state : int, Generator, RandomState or None
-        Seed. The same seed gives the same bits for any number of threads.
+    random_state, n_jobs : int, Generator, RandomState or None; int or None
+        Seed; threads. The same seed gives the same bits for any number of threads.
 
     Returns a ``Dataset`` with ``train`` and ``test``, CSR float32 throughout; a and b are those of
     ``like``. The averages per row are met exactly. ``like="Amazon-3M"``, 2.8 million labels

@@ -29,14 +29,34 @@ PATTERNS = ("{}.jsonl", "{}.ndjson", "{}.csv", "{}.tsv", "{}.parquet")
 def read_table_folder(
     folder: FilePath, *, label_text_field: str = "text", **options: Any
 ) -> Dataset:
-    """Read every split; ``X`` stays None. The options are those of ``iter_table``."""
+    """Read every split; ``X`` stays None. The options are those of ``iter_table``.
+
+    Parameters
+    ----------
+    folder : str or path
+        Where the files are.
+    label_text_field : str, default="text"
+        Field of the label file that label texts come from.
+    **options : object
+        Those of ``iter_table``.
+    """
     files = find_splits(folder, *PATTERNS)
     streams = {split: iter_table(path, **options) for split, path in files.items()}
     return read_record_folder(folder, streams, label_text_field=label_text_field)
 
 
 def write_table_folder(folder: FilePath, dataset: Dataset, *, suffix: str = ".jsonl.gz") -> None:
-    """Write every split as ``train``, ``dev`` or ``test`` with the suffix, and the label file."""
+    """Write every split as ``train``, ``dev`` or ``test`` with the suffix, and the label file.
+
+    Parameters
+    ----------
+    folder : str or path
+        Where the files are.
+    dataset : Dataset
+        What to write.
+    suffix : str, default=".jsonl.gz"
+        End of the file names, which tells the format.
+    """
     target = make_folder(folder)
     for name, texts, label_lists in named_splits(dataset):
         write_table(target / f"{name}{suffix}", texts, label_lists)

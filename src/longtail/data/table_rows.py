@@ -199,7 +199,7 @@ def _open_quote(record: Sequence[str], delimiter: str) -> tuple[int, int] | None
 
 @contextlib.contextmanager
 def _long_fields() -> Iterator[None]:
-    """The csv module refuses fields above 128 KiB; its limit is global, so it is put back."""
+    """Let the csv module read fields above 128 KiB; its limit is global, so it is put back."""
     before = csv.field_size_limit(_LONGEST_FIELD)
     try:
         yield

@@ -43,12 +43,30 @@ def iter_table(
     label_separator: str | None = None,
     text_joiner: str = " ",
     delimiter: str | None = None,
+    by_field: bool = False,
 ) -> Iterator[Record]:
     """Yield one ``Record`` per row.
 
-    Parameters: ``source`` is a path or a table in memory; ``text_column`` one name or several,
-    whose texts are joined by ``text_joiner``; ``label_column`` None for a table without labels;
-    ``label_separator`` splits label cells that are strings; ``delimiter`` overrides "," or tab.
+    Parameters
+    ----------
+    source : path or table
+        A file, or a table in memory.
+    text_column : str or sequence of str, default="text"
+        One column, or several, whose texts are joined by ``text_joiner``.
+    label_column : str or None, default="labels"
+        None for a table without labels.
+    label_separator : str, default=None
+        Where to split label cells that are strings.
+    text_joiner : str, default=" "
+        What stands between the texts of several columns.
+    delimiter : str, default=None
+        What stands between cells, instead of "," or a tab.
+    by_field : bool, default=False
+        Also keep the text of every text column by itself, as a field.
+
+    Yields
+    ------
+    Record
     """
     text_columns = [text_column] if isinstance(text_column, str) else list(text_column)
     if not text_columns:
@@ -63,6 +81,10 @@ def iter_table(
             text = text_from(cells[:width], text_joiner)
         except ValueError as error:
             raise place.error(f"{' or '.join(text_columns)}: {error}") from None
+        fields = None
+        if by_field:
+            parts = (text_from([cell], "") for cell in cells[:width])
+            fields = dict(zip(text_columns, parts, strict=True))
         labels: list[str] = []
         if label_column is not None:
             try:
@@ -75,7 +97,7 @@ def iter_table(
                 suspects.update(mark for mark in "|;," if mark in cell)
             elif isinstance(cell, str) and label_separator is not None:
                 n_split += label_separator in cell
-        yield Record(text, labels, place, n_unseen)
+        yield Record(text, labels, place, n_unseen, fields)
     if not n_split:
         _warn_of_separator(label_separator, suspects, n_plain, label_column)
 
@@ -101,7 +123,14 @@ def _warn_of_separator(
 
 
 def read_table(source: Any, **options: Any) -> tuple[list[str], list[list[str]]]:
-    """``(texts, label lists)`` of a whole table; the options are those of ``iter_table``.
+    """Return ``(texts, label lists)`` of a whole table; the options are those of ``iter_table``.
+
+    Parameters
+    ----------
+    source : path or table
+        A file, or a table in memory.
+    **options : object
+        Those of ``iter_table``.
 
     >>> import pandas
     >>> read_table(pandas.DataFrame({"text": ["a cat"], "labels": [["pet", "mammal"]]}))
@@ -123,6 +152,21 @@ def write_table(
 
     In CSV and TSV a label cell is a JSON list, or the names joined by ``label_separator`` (a name
     that holds the separator, or begins or ends with a blank, is then refused).
+
+    Parameters
+    ----------
+    path : str or path
+        The file; its name tells the format.
+    texts : iterable of str
+        One text per row.
+    label_lists : iterable
+        Names of the labels of each row.
+    text_column : str, default="text"
+        Name of the column of texts.
+    label_column : str, default="labels"
+        Name of the column of labels.
+    label_separator : str, default=None
+        What stands between labels; None writes a JSON list.
     """
     kind = table_format(path)
     rows = zip(texts, label_lists, strict=True)

@@ -15,10 +15,21 @@ __all__ = ["Tokens"]
 class Tokens:
     """Token ids of n texts: row i is ``ids[offsets[i]:offsets[i + 1]]``.
 
-    ``offsets`` (n + 1,) int64 and ``ids`` int32 may be mapped from disk. ``n_truncated``: how many
-    texts were longer than the tokenizer was allowed to make them. ``source``: the tokenizer, where
-    it is known. Rows are taken with a slice, an array of row numbers, or a mask, as from a matrix;
-    ``a + b`` puts them one after the other.
+    ``offsets`` (n + 1,) int64 and ``ids`` int32 may be mapped from disk.
+
+    Parameters
+    ----------
+    offsets : ndarray of shape (n + 1,)
+        Where rows begin.
+    ids : ndarray of int32
+        Token ids of all rows.
+    n_truncated : int, default=0
+        How many texts were longer than the tokenizer was allowed to make them.
+    source : Tokenizer, default=None
+        The tokenizer, where it is known.
+
+    Rows are taken with a slice, an array of row numbers, or a mask, as from a matrix; ``a + b``
+    puts them one after the other.
 
     >>> tokens = Tokens(np.array([0, 2, 5]), np.array([7, 8, 1, 2, 3]))
     >>> len(tokens), tokens[1:].ids
@@ -47,7 +58,15 @@ class Tokens:
 
     @classmethod
     def from_lists(cls, rows: Any, n_truncated: int = 0) -> Tokens:
-        """Build tokens from one list of ids per text."""
+        """Build tokens from one list of ids per text.
+
+        Parameters
+        ----------
+        rows : iterable of lists of int
+            Token ids of each row.
+        n_truncated : int, default=0
+            How many rows were cut short.
+        """
         lengths = [len(row) for row in rows]
         offsets = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
         flat = np.empty(int(offsets[-1]), np.int32)
@@ -96,6 +115,11 @@ class Tokens:
     def cut(self, max_length: int) -> Tokens:
         """Return rows of at most ``max_length`` tokens: the first ones, and the last, which closes
         a text in most vocabularies.
+
+        Parameters
+        ----------
+        max_length : int
+            Most tokens of a row.
         """
         lengths = self.lengths
         if not len(lengths) or lengths.max() <= max_length:

@@ -75,7 +75,13 @@ def xc_files(folder: FilePath) -> dict[str, Path]:
 
 
 def read_xc_folder(folder: FilePath) -> Dataset:
-    """Read every split in the text format, and the names where they are given."""
+    """Read every split in the text format, and the names where they are given.
+
+    Parameters
+    ----------
+    folder : str or path
+        Where the files are.
+    """
     splits = {}
     for split, path in xc_files(folder).items():
         X, Y = read_xc(path)
@@ -84,7 +90,13 @@ def read_xc_folder(folder: FilePath) -> Dataset:
 
 
 def read_label_matrix_folder(folder: FilePath) -> Dataset:
-    """Read every split of labels; ``X`` stays None where there are no features."""
+    """Read every split of labels; ``X`` stays None where there are no features.
+
+    Parameters
+    ----------
+    folder : str or path
+        Where the files are.
+    """
     labels, features = find_splits(folder, LABELS), find_splits(folder, FEATURES)
     splits = {}
     for split, path in labels.items():
@@ -134,7 +146,15 @@ def _inverse_propensities(folder: FilePath) -> np.ndarray | None:
 
 
 def write_xc_folder(folder: FilePath, dataset: Dataset) -> None:
-    """Write every split in the text format, with names and filter pairs where there are any."""
+    """Write every split in the text format, with names and filter pairs where there are any.
+
+    Parameters
+    ----------
+    folder : str or path
+        Where the files are.
+    dataset : Dataset
+        What to write.
+    """
     target = make_folder(folder)
     for name, split in dataset.splits.items():
         if split.X is None or split.Y is None:
@@ -144,7 +164,15 @@ def write_xc_folder(folder: FilePath, dataset: Dataset) -> None:
 
 
 def write_label_matrix_folder(folder: FilePath, dataset: Dataset) -> None:
-    """Write the matrices of every split, with names and filter pairs where there are any."""
+    """Write the matrices of every split, with names and filter pairs where there are any.
+
+    Parameters
+    ----------
+    folder : str or path
+        Where the files are.
+    dataset : Dataset
+        What to write.
+    """
     target = make_folder(folder)
     for name, split in dataset.splits.items():
         if split.Y is None:

@@ -119,6 +119,17 @@ def read_label_matrix(
     """Read labels Y (N, L), CSR float32 with values in (0, 1], from a matrix file.
 
     Parameters as for ``read_xc``.
+
+    Parameters
+    ----------
+    path : str or path
+        Where the file is.
+    header : bool or str, default=True
+        As for ``read_xc``.
+    n_labels : int, default=None
+        Width, where the file does not say.
+    n_jobs : int, default=None
+        Number of threads; None is all cores. Results do not depend on it.
     """
     parser, shape = parse_file(path, _LABELS, header, (n_labels,), n_jobs)
     Y = _csr(parser.take_entries(), shape)
@@ -134,7 +145,19 @@ def read_feature_matrix(
     n_features: int | None = None,
     n_jobs: int | None = None,
 ) -> sp.csr_matrix:
-    """Read features X (N, D), CSR float32, from a matrix file. Parameters as for ``read_xc``."""
+    """Read features X (N, D), CSR float32, from a matrix file. Parameters as for ``read_xc``.
+
+    Parameters
+    ----------
+    path : str or path
+        Where the file is.
+    header : bool or str, default=True
+        As for ``read_xc``.
+    n_features : int, default=None
+        Width, where the file does not say.
+    n_jobs : int, default=None
+        Number of threads; None is all cores. Results do not depend on it.
+    """
     parser, shape = parse_file(path, _FEATURES, header, (n_features,), n_jobs)
     return _csr(parser.take_entries(), shape)
 
@@ -146,6 +169,17 @@ def write_xc(path: FilePath, X: Any, Y: Any, *, n_jobs: int | None = None) -> No
     with as few digits as read back to the same float32, so that ``read_xc`` returns the same bits.
     Refuses labels with a value below 1: the format has no place for it (``write_label_matrix``
     has).
+
+    Parameters
+    ----------
+    path : str or path
+        The file; ``.gz`` is packed.
+    X : matrix of shape (n, d)
+        Rows of features.
+    Y : matrix of shape (n, L), or list of lists of int
+        Labels of the rows.
+    n_jobs : int, default=None
+        Number of threads; None is all cores. Results do not depend on it.
 
     >>> import tempfile, os
     >>> path = os.path.join(tempfile.mkdtemp(), "copy.txt")
@@ -171,12 +205,32 @@ def write_xc(path: FilePath, X: Any, Y: Any, *, n_jobs: int | None = None) -> No
 
 
 def write_label_matrix(path: FilePath, Y: Any, *, n_jobs: int | None = None) -> None:
-    """Write labels Y (N, L) as a matrix file, soft values included. Otherwise as ``write_xc``."""
+    """Write labels Y (N, L) as a matrix file, soft values included. Otherwise as ``write_xc``.
+
+    Parameters
+    ----------
+    path : str or path
+        Where the file is.
+    Y : matrix of shape (n, L), or list of lists of int
+        Labels of the rows.
+    n_jobs : int, default=None
+        Number of threads; None is all cores. Results do not depend on it.
+    """
     _write_matrix(path, as_labels(Y), n_jobs)
 
 
 def write_feature_matrix(path: FilePath, X: Any, *, n_jobs: int | None = None) -> None:
-    """Write features X (N, D) as a matrix file. Otherwise as ``write_xc``."""
+    """Write features X (N, D) as a matrix file. Otherwise as ``write_xc``.
+
+    Parameters
+    ----------
+    path : str or path
+        Where the file is.
+    X : matrix of shape (n, d)
+        Rows of features.
+    n_jobs : int, default=None
+        Number of threads; None is all cores. Results do not depend on it.
+    """
     _write_matrix(path, sp.csr_matrix(as_features(X)), n_jobs)
 
 

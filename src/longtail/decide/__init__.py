@@ -5,6 +5,11 @@ propensity-scored precision, where a rare label may be worth naming at a lower p
 takes probabilities of any model (dense, sparse, or a ``TopK`` with probabilities) and answers with
 a ``TopK``::
 
+    probabilities ──► candidates ──► a rule ◄── utilities: a metric, and its slopes
+                      the door       │          objective: what is maximised over all rows
+                                     ▼
+                                     TopK of the chosen labels
+
     chosen = BlockCoordinateAscent("macro_f1", k=5).select(model.predict_proba_topk(X, k=100))
 
 Which one to take:

@@ -64,6 +64,8 @@ class BlockCoordinateAscent(DecisionRule):
     annealing : sequence of float
         Weights of precision in the first sweeps, one each, where larger than ``precision_weight``:
         a smoother objective, from which better optima are reached. () for none.
+    shuffle : bool
+        Visit the rows in a new random order in every sweep; False goes in their own order.
     candidates_only : bool
         Never name a label that is not stored in a sparse ``eta``. By default a row that must name
         exactly k labels also considers the others, at probability 0: where every remaining
@@ -147,9 +149,16 @@ class BlockCoordinateAscent(DecisionRule):
         """Return the chosen labels of each row, most probable first; scores are their
         probabilities.
 
-        ``eta`` (n, L): dense, sparse (what is not stored has probability 0) or a ``TopK`` with
-        probabilities. ``include`` and ``exclude``: ids or a mask of labels that may, or may not, be
-        named.
+        Parameters
+        ----------
+        eta : TopK or matrix of shape (n, L)
+            Dense, sparse (what is not stored has probability 0) or a ``TopK`` with
+            probabilities. ``include`` and ``exclude``: ids or a mask of labels that may, or may
+            not, be named.
+        include : list of labels, mask or matrix, default=None
+            Labels to choose from.
+        exclude : list of labels, mask or matrix, default=None
+            Labels to leave out.
         """
         found = as_candidates(eta, include=include, exclude=exclude)
         n_starts = self.n_starts

@@ -70,7 +70,7 @@ def _values(metric: str | Callable[..., Any], constants: Constants) -> Callable[
 
 
 def _cumulative(values: np.ndarray, first: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Running sums that start anew at every position in ``first``."""
+    """Return running sums that start anew at every position in ``first``."""
     total = np.cumsum(values)
     before = total[first] - values[first] if len(first) else total
     return np.asarray(total - np.repeat(before, lengths))

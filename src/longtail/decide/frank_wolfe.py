@@ -85,6 +85,8 @@ class FrankWolfe(DecisionRule):
     random_state : int, Generator, RandomState or None
         Seed of ``fit`` and of every ``select``, which draws anew with None: for rows that come one
         by one, where the same seed draws the same rule each time.
+    n_jobs : int or None
+        Threads; results do not depend on it.
 
     After ``fit``: ``a_``, ``b_`` (rules, L), ``weights_`` (rules,) summing to 1, ``utility_``,
     ``utilities_`` (after each iteration), ``gap_``: for a concave metric and exact
@@ -154,7 +156,19 @@ class FrankWolfe(DecisionRule):
 
     @renamed(allow="include", deny="exclude")
     def fit(self: Rule, eta: Any, Y: Any, *, include: Any = None, exclude: Any = None) -> Rule:
-        """Learn from probabilities ``eta`` (n, L) and the true labels ``Y`` of the same rows."""
+        """Learn from probabilities ``eta`` (n, L) and the true labels ``Y`` of the same rows.
+
+        Parameters
+        ----------
+        eta : TopK or matrix of shape (n, L)
+            Probabilities of labels.
+        Y : matrix of shape (n, L), or list of lists of int
+            Labels of the rows.
+        include : list of labels, mask or matrix, default=None
+            Labels to choose from.
+        exclude : list of labels, mask or matrix, default=None
+            Labels to leave out.
+        """
         Y = as_labels(Y)
         found = as_candidates(eta, include=include, exclude=exclude, n_labels=Y.shape[1])
         check_same_rows(found.n_rows, Y.shape[0], "eta")
@@ -192,6 +206,15 @@ class FrankWolfe(DecisionRule):
     def select(self, eta: Any, *, include: Any = None, exclude: Any = None) -> TopK:
         """Return the chosen labels of each row, most probable first; scores are their
         probabilities.
+
+        Parameters
+        ----------
+        eta : TopK or matrix of shape (n, L)
+            Probabilities of labels.
+        include : list of labels, mask or matrix, default=None
+            Labels to choose from.
+        exclude : list of labels, mask or matrix, default=None
+            Labels to leave out.
         """
         self._check_fitted()
         self._check()
@@ -213,6 +236,15 @@ class FrankWolfe(DecisionRule):
     def marginals(self, eta: Any, *, include: Any = None, exclude: Any = None) -> sp.csr_matrix:
         """Return the probability (n, L) with which each label is named in each row; rows sum to
         k.
+
+        Parameters
+        ----------
+        eta : TopK or matrix of shape (n, L)
+            Probabilities of labels.
+        include : list of labels, mask or matrix, default=None
+            Labels to choose from.
+        exclude : list of labels, mask or matrix, default=None
+            Labels to leave out.
         """
         self._check_fitted()
         found = as_candidates(eta, include=include, exclude=exclude, n_labels=self.a_.shape[1])

@@ -37,7 +37,7 @@ class Mixture:
         self._settle()
 
     def set_weights(self, weights: np.ndarray) -> None:
-        """New weights of the same rules; one that came to nothing may come back."""
+        """Set new weights of the same rules; one that came to nothing may come back."""
         self.weights = [float(weight) if weight > 1e-15 else 0.0 for weight in weights]
         self._settle()
 

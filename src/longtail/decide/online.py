@@ -42,6 +42,8 @@ class OnlineRule(DecisionRule):
         Rows after which a row counts half, for traffic that changes; None never forgets.
     n_labels : int or None
         Width of the label space; None takes it from the first call.
+    beta, epsilon : float
+        Of F-beta; added to the denominators.
 
     State: ``t_``, ``q_``, ``p_`` (L,), ``n_rows_``; ``reset`` forgets it, ``save`` keeps it.
 
@@ -87,6 +89,15 @@ class OnlineRule(DecisionRule):
 
         Probabilities, filters and answer as in ``BlockCoordinateAscent.select``; only candidates
         are named.
+
+        Parameters
+        ----------
+        eta : TopK or matrix of shape (n, L)
+            Probabilities of labels.
+        include : list of labels, mask or matrix, default=None
+            Labels to choose from.
+        exclude : list of labels, mask or matrix, default=None
+            Labels to leave out.
         """
         exactly, growth = is_exact(self.budget), self._growth()
         weight = 1.0 if self.metric == "precision" else float(self.precision_weight)
@@ -133,6 +144,15 @@ class OnlineRule(DecisionRule):
         """Replace what was expected of these rows by their true labels, once these are known.
 
         ``eta`` and ``chosen``: what went into and came out of ``select``.
+
+        Parameters
+        ----------
+        eta : TopK or matrix of shape (n, L)
+            The probabilities that were decided on.
+        chosen : TopK
+            What ``select`` returned.
+        Y : matrix of shape (n, L)
+            True labels, which are now known.
         """
         self._check_fitted()
         Y = as_labels(Y, n_labels=len(self.t_))
@@ -156,7 +176,13 @@ class OnlineRule(DecisionRule):
             self.p_ = np.maximum(self.p_ + scale * (truth - found.expected_positives()), 0)
 
     def reset(self, n_labels: int | None = None) -> None:
-        """Forget all rows."""
+        """Forget all rows.
+
+        Parameters
+        ----------
+        n_labels : int, default=None
+            Number of labels; None keeps it.
+        """
         if n_labels is None:
             n_labels = len(self.t_) if hasattr(self, "t_") else self.n_labels
         if n_labels is None:

@@ -32,7 +32,7 @@ class Prefixes:
 
     @classmethod
     def of(cls, found: Candidates, y: np.ndarray) -> Prefixes:
-        """``y``: the true value of every stored entry."""
+        """Sort the entries of every label; ``y``: the true value of every stored entry."""
         order = np.lexsort((-found.values, found.indices))
         label, score = found.indices[order], found.values[order].astype(np.float64)
         y = y[order].astype(np.float64)
@@ -48,8 +48,8 @@ class Prefixes:
         return cls(label, score, y, t, q, first, length, last)
 
     def best_cut(self, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """For every label that occurs, the position of its largest ``value`` among possible cuts
-        (the earliest of equals), and that value.
+        """Return, for every label that occurs, the position of its largest ``value`` among possible
+        cuts (the earliest of equals), and that value.
         """
         value = np.where(self.last, value, -np.inf)
         best = np.maximum.reduceat(value, self.first)

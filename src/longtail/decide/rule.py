@@ -59,7 +59,17 @@ class DecisionRule(Estimator, ABC):
 
     @abstractmethod
     def select(self, eta: Any, *, include: Any = None, exclude: Any = None) -> TopK:
-        """Return the labels chosen for every row."""
+        """Return the labels chosen for every row.
+
+        Parameters
+        ----------
+        eta : TopK or matrix of shape (n, L)
+            Probabilities of labels.
+        include : list of labels, mask or matrix, default=None
+            Labels to choose from.
+        exclude : list of labels, mask or matrix, default=None
+            Labels to leave out.
+        """
 
     def __sklearn_is_fitted__(self) -> bool:
         """Return whether the rule can answer and be saved; one without ``fit`` always can."""

@@ -16,10 +16,16 @@ def madow_sample(marginals: Any, *, random_state: Any = 0) -> sp.csr_matrix:
     """Return a random set of labels for each row, in which label j is included with probability
     h_ij.
 
-    ``marginals`` (n, L): h in [0, 1], dense or sparse; a row that sums to a whole number k yields
-    sets of exactly k labels (otherwise of k or k + 1). One uniform number u a row decides: label j
-    is taken when the running sum of h crosses one of u, u + 1, u + 2, ... at j. Returns a binary
-    CSR matrix of float32.
+    Parameters
+    ----------
+    marginals : matrix of shape (n, L)
+        H in [0, 1], dense or sparse; a row that sums to a whole number k yields sets of exactly
+        k labels (otherwise of k or k + 1). One uniform number u a row decides: label j is taken
+        when the running sum of h crosses one of u, u + 1, u + 2, ... at j.
+    random_state : int, Generator or None, default=0
+        Seed.
+
+    Returns a binary CSR matrix of float32.
 
     >>> madow_sample([[0.5, 0.5, 1.0]] * 3, random_state=0).sum(axis=1).ravel()
     matrix([[2., 2., 2.]], dtype=float32)

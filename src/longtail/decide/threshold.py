@@ -49,6 +49,10 @@ class Threshold(DecisionRule):
     min_positives : int
         A label with fewer validation positives uses the global threshold: its own would be tuned on
         next to nothing.
+    beta : float
+        Of F-beta.
+    n_jobs : int or None
+        Threads; results do not depend on it.
 
     After ``fit``: ``thresholds_`` (L,), infinite for a label never worth naming;
     ``global_threshold_``; ``utility_`` on the validation data, before ``k`` and ``at_least``;
@@ -98,7 +102,15 @@ class Threshold(DecisionRule):
         self.n_jobs = n_jobs
 
     def fit(self: Rule, eta: Any, Y: Any) -> Rule:
-        """Tune on probabilities ``eta`` (n, L) and the true labels ``Y`` of the same rows."""
+        """Tune on probabilities ``eta`` (n, L) and the true labels ``Y`` of the same rows.
+
+        Parameters
+        ----------
+        eta : TopK or matrix of shape (n, L)
+            Probabilities of labels.
+        Y : matrix of shape (n, L), or list of lists of int
+            Labels of the rows.
+        """
         self._check()
         Y = as_labels(Y)
         found = as_candidates(eta, n_labels=Y.shape[1])
@@ -134,6 +146,15 @@ class Threshold(DecisionRule):
         empty.
 
         As many slots as the longest answer needs, at least one.
+
+        Parameters
+        ----------
+        eta : TopK or matrix of shape (n, L)
+            Probabilities of labels.
+        include : list of labels, mask or matrix, default=None
+            Labels to choose from.
+        exclude : list of labels, mask or matrix, default=None
+            Labels to leave out.
         """
         self._check_fitted()
         self._check()

@@ -23,6 +23,15 @@ class TopKRule(DecisionRule):
 
     With ``min_probability`` less probable ones are left out. Scores are the probabilities.
 
+    Parameters
+    ----------
+    k : int, default=5
+        Answers per row.
+    min_probability : float, default=0.0
+        Answers below are left out.
+    n_jobs : int, default=None
+        Number of threads; None is all cores. Results do not depend on it.
+
     >>> TopKRule(k=2).select([[0.1, 0.7, 0.4]]).indices
     array([[1, 2]], dtype=int32)
     """
@@ -38,7 +47,17 @@ class TopKRule(DecisionRule):
 
     @renamed(allow="include", deny="exclude")
     def select(self, eta: Any, *, include: Any = None, exclude: Any = None) -> TopK:
-        """Return the most probable labels; a row with fewer candidates than k is padded."""
+        """Return the most probable labels; a row with fewer candidates than k is padded.
+
+        Parameters
+        ----------
+        eta : TopK or matrix of shape (n, L)
+            Probabilities of labels.
+        include : list of labels, mask or matrix, default=None
+            Labels to choose from.
+        exclude : list of labels, mask or matrix, default=None
+            Labels to leave out.
+        """
         k, low = as_k(self.k), self.min_probability
         if not 0 <= low <= 1:
             raise ValueError(f"min_probability must lie in [0, 1], got {low!r}")
@@ -84,6 +103,8 @@ class WeightedTopK(DecisionRule):
         Exponent of "power_law"; 1/4, 1/2 and 3/4 are usual.
     candidates_only : bool
         As in ``BlockCoordinateAscent``.
+    n_jobs : int or None
+        Threads; results do not depend on it.
 
     Equal gains go to the more probable label, then to the smaller id: the answer is as precise as
     the weighting allows. (Everywhere else in the library ties go to the smaller id at once.)
@@ -122,7 +143,17 @@ class WeightedTopK(DecisionRule):
 
     @renamed(allow="include", deny="exclude")
     def select(self, eta: Any, *, include: Any = None, exclude: Any = None) -> TopK:
-        """Return the labels of largest gain, best first; scores are the gains."""
+        """Return the labels of largest gain, best first; scores are the gains.
+
+        Parameters
+        ----------
+        eta : TopK or matrix of shape (n, L)
+            Probabilities of labels.
+        include : list of labels, mask or matrix, default=None
+            Labels to choose from.
+        exclude : list of labels, mask or matrix, default=None
+            Labels to leave out.
+        """
         k, exactly = as_k(self.k), is_exact(self.budget)
         found = as_candidates(eta, include=include, exclude=exclude)
         a, b = self.weights(found)
@@ -138,7 +169,13 @@ class WeightedTopK(DecisionRule):
         return TopK._trusted(ids, scores, found.n_labels)
 
     def weights(self, eta: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Return the vectors a and b (L,) of the gain, for these probabilities."""
+        """Return the vectors a and b (L,) of the gain, for these probabilities.
+
+        Parameters
+        ----------
+        eta : TopK or matrix of shape (n, L)
+            Probabilities of labels.
+        """
         found = eta if isinstance(eta, Candidates) else as_candidates(eta)
         zeros = np.zeros(found.n_labels)
         if self.weighting == "psp":

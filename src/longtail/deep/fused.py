@@ -18,10 +18,11 @@ from typing import Any
 
 import torch
 
+from longtail.deep.triton_modules import kernels
+
 __all__ = ["fused_adam", "logit_gradient", "sum_rows"]
 
 _LARGEST_BLOCK = 1024
-_compiled: Any = None
 
 
 def fused_adam(
@@ -76,7 +77,8 @@ def fused_adam(
 def sum_rows(
     matrix: torch.Tensor, index: torch.Tensor, offsets: torch.Tensor, values: torch.Tensor
 ) -> torch.Tensor | None:
-    """``out[i] = sum_e values[e] matrix[index[e]]`` over the entries e of bag i, (n, h) float32.
+    """Return ``out[i] = sum_e values[e] matrix[index[e]]`` over the entries e of bag i, (n, h)
+    float32.
 
     ``offsets`` (n,): where each bag begins. Entries are added in their order: the same bits on
     every run. None where there is no kernel.
@@ -97,7 +99,8 @@ def sum_rows(
 def logit_gradient(
     products: torch.Tensor, bias: torch.Tensor, normaliser: torch.Tensor | None, scale: float
 ) -> torch.Tensor | None:
-    """``scale sigmoid(z)``, or ``scale exp(z - normaliser)``, for logits ``z = products + bias``.
+    """Return ``scale sigmoid(z)``, or ``scale exp(z - normaliser)``, for logits ``z = products +
+    bias``.
 
     ``products`` (b, w), ``bias`` (w,), ``normaliser`` (b, 1) for a softmax; the result has the type
     of ``products``. It is the gradient of either loss for rows without labels. None where there is
@@ -128,13 +131,4 @@ def _block(width: int) -> int:
 
 
 def _kernels() -> Any:
-    """Return the module of kernels, imported on first use; None without Triton."""
-    global _compiled
-    if _compiled is None:
-        try:
-            from longtail.deep import fused_kernels
-        except ImportError:
-            _compiled = False
-        else:
-            _compiled = fused_kernels
-    return _compiled or None
+    return kernels("fused_kernels")

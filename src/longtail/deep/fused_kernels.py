@@ -28,7 +28,7 @@ def adam(
     HAS_MASK: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """One program for each row of the gradient and block of its columns."""
+    """Take a step of Adam: one program for each row of the gradient and block of its columns."""
     i = tl.program_id(0).to(tl.int64)
     column = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inside = column < width
@@ -53,7 +53,7 @@ def adam(
     do_not_specialize_on_alignment=["index", "offsets", "values"],
 )
 def sum_rows(matrix, index, offsets, values, out, n_entries, n_bags, width, BLOCK: tl.constexpr):
-    """One program for each bag and block of columns."""
+    """Sum weighted rows: one program for each bag and block of columns."""
     i = tl.program_id(0).to(tl.int64)
     column = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inside = column < width
@@ -70,7 +70,7 @@ def sum_rows(matrix, index, offsets, values, out, n_entries, n_bags, width, BLOC
 def logit_gradient(
     products, bias, normaliser, out, width, scale, SOFTMAX: tl.constexpr, BLOCK: tl.constexpr
 ):
-    """One program for each row and block of columns."""
+    """Compute gradients of logits: one program for each row and block of columns."""
     i = tl.program_id(0).to(tl.int64)
     column = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inside = column < width

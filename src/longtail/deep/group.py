@@ -81,7 +81,7 @@ class Group:
         return tensor
 
     def all(self, condition: bool, device: torch.device) -> bool:
-        """Whether a condition holds in every process."""
+        """Return whether a condition holds in every process."""
         value = torch.tensor([int(condition)], device=device)
         dist.all_reduce(value, op=dist.ReduceOp.MIN)
         return bool(value.item())

@@ -67,7 +67,7 @@ class Network(ProbabilityRanker):
         Share of hidden values that are dropped in training.
     validation : float
         Share of the rows for early stopping; 0 trains all epochs on all rows.
-    keep : int or None
+    keep, schedule, warmup : int or None; str; int
         Prune to this many weights of the two layers (biases not counted) by magnitude; None for
         all. ``schedule`` "gradual" or "one_shot", after ``warmup`` epochs. Storage stays dense.
     missing_labels : propensity model, array of shape (L,) or None
@@ -179,11 +179,21 @@ class Network(ProbabilityRanker):
     ) -> Any:
         """Learn from features ``X`` (n, d) and labels ``Y`` (n, L).
 
-        ``checkpoint``: a directory; training saves itself there after every epoch, and goes on from
-        there when it is started again with the same data and parameters. ``after_epoch(epoch,
-        seconds, network)`` is called with the network as it is after every epoch, for curves; the
-        time it takes is not counted. ``n_label_rows``: so many of the last rows were made of label
-        texts (``longtail.augment``); they are neither validated on nor counted in propensities.
+        Parameters
+        ----------
+        X : matrix of shape (n, d)
+            Rows of features.
+        Y : matrix of shape (n, L), or list of lists of int
+            Labels of the rows.
+        checkpoint : str or path, default=None
+            A directory; training saves itself there after every epoch, and goes on from there
+            when it is started again with the same data and parameters.
+        after_epoch : callable, default=None
+            Is called with the network as it is after every epoch, for curves; the time it takes
+            is not counted.
+        n_label_rows : int, default=0
+            So many of the last rows were made of label texts (``longtail.augment``); they are
+            neither validated on nor counted in propensities.
         """
         return self._learn(
             X,
@@ -233,6 +243,17 @@ class Network(ProbabilityRanker):
 
         The loss of a row is ``1/2 |z - t|^2`` ("auto" and "squared") or ``|z - t|`` ("length"):
         then rows that are far off pull no harder than others.
+
+        Parameters
+        ----------
+        X : matrix of shape (n, d)
+            Rows of features.
+        T : array of shape (n, c)
+            Targets.
+        checkpoint : str or path, default=None
+            Folder for what is finished: a call that was cut short goes on from there.
+        after_epoch : callable, default=None
+            Called after every epoch.
         """
         if self.loss not in ERRORS:
             raise ValueError(
@@ -256,6 +277,15 @@ class Network(ProbabilityRanker):
         """Return what training on ``X`` and ``Y`` would take on this machine: memory by part, the
         time of an epoch from a few batches, and which output layers fit ``memory_limit`` bytes.
         Nothing is learned. Print it.
+
+        Parameters
+        ----------
+        X : matrix of shape (n, d)
+            Rows of features.
+        Y : matrix of shape (n, L), or list of lists of int
+            Labels of the rows.
+        memory_limit : int, default=None
+            Bytes that training may take.
         """
         X = as_features(X)
         Y = as_labels(Y, n_rows=X.shape[0])
@@ -280,6 +310,15 @@ class Network(ProbabilityRanker):
     def fine_tuned(self, X: Any, Y: Any, *, epochs: int = 1) -> Network:
         """Return a copy trained for some more epochs on ``X`` and ``Y``, at a tenth of the learning
         rate and without a validation split.
+
+        Parameters
+        ----------
+        X : matrix of shape (n, d)
+            Rows of features.
+        Y : matrix of shape (n, L), or list of lists of int
+            Labels of the rows.
+        epochs : int, default=1
+            Passes over the rows.
         """
         self._check_fitted()
         if self.loss_ not in LOSSES:
@@ -439,7 +478,13 @@ class Network(ProbabilityRanker):
         return labels.best(k, search)
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Return all outputs, (n, L) float32. For few outputs or few rows."""
+        """Return all outputs, (n, L) float32. For few outputs or few rows.
+
+        Parameters
+        ----------
+        X : matrix of shape (n, d)
+            Rows of features.
+        """
         self._check_fitted()
         X = as_features(X, n_features=self.n_features_in_)
         threads = n_threads(self.n_jobs)

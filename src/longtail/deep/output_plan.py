@@ -5,16 +5,25 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, fields, replace
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Protocol
 
 from longtail._validation import as_k
 
-__all__ = ["PARAMETERS", "PRESETS", "OutputPlan", "Preset", "preset_of"]
+__all__ = ["PARAMETERS", "PRESETS", "HasOutputs", "OutputPlan", "Preset", "preset_of"]
 
 PARAMETERS = ("output_precision", "fan_in", "preset", "output_options")  # of a model
 PRECISIONS = ("float32", "bfloat16", "float8")
 OPTIMISERS = ("adam", "sgd")
 REDUCTIONS = ("rows", "sum", "mean")
+
+
+class HasOutputs(Protocol):
+    """A model whose parameters say what its output layer is like."""
+
+    output_precision: str | None
+    fan_in: int | None
+    preset: str | None
+    output_options: dict[str, Any] | None
 
 
 @dataclass(frozen=True)
@@ -62,7 +71,7 @@ class OutputPlan:
     clusters: int | None = None
 
     @classmethod
-    def of(cls, model: Any) -> OutputPlan:
+    def of(cls, model: HasOutputs) -> OutputPlan:
         """Return the plan of a model's parameters: ``preset``, then ``output_options``, then
         ``output_precision`` and ``fan_in``.
         """
@@ -166,7 +175,7 @@ PRESETS = {
 }
 
 
-def preset_of(model: Any) -> Preset:
+def preset_of(model: HasOutputs) -> Preset:
     """Return the preset of a model, or an empty one."""
     if model.preset is None:
         return Preset({}, {})

@@ -38,7 +38,7 @@ os.register_at_fork(after_in_child=_in_child)
 
 
 def edges(count: int, width: int) -> list[int]:
-    """Where pieces of ``width`` begin and end.
+    """Return where pieces of ``width`` begin and end.
 
     >>> edges(10, 4)
     [0, 4, 8, 10]

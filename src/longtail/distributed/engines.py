@@ -41,11 +41,14 @@ def engine(name: str, *, n_jobs: int = -1, **options: Any) -> Any:
 
     Parameters
     ----------
-    name : "ray" (a cluster that ``ray.init`` has joined, or one of this machine), "dask" (that of
-        the current ``distributed.Client``), "spark" (that of the current session), or "loky":
-        processes of this machine
-    n_jobs : number of tasks at a time; -1 for as many as the engine has cores
-    **options : further arguments of ``joblib.parallel_config``
+    name : str
+        "ray" (a cluster that ``ray.init`` has joined, or one of this machine), "dask" (that of the
+        current ``distributed.Client``), "spark" (that of the current session), or "loky": processes
+        of this machine.
+    n_jobs : int
+        Number of tasks at a time; -1 for as many as the engine has cores.
+    **options : object
+        Further arguments of ``joblib.parallel_config``.
 
     Raises ValueError for another name, and MissingDependencyError where the engine is not
     installed: it says which extra brings it.

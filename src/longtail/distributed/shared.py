@@ -62,7 +62,7 @@ def put_rows(state: persist.State, X: Any) -> None:
 
 
 def take_rows(state: persist.State) -> Any:
-    """The rows that ``put_rows`` stored, mapped."""
+    """Return the rows that ``put_rows`` stored, mapped."""
     dense = state.arrays.get("dense")
     if "rows_indptr" not in state.arrays:
         return dense
@@ -77,7 +77,8 @@ def put_matrix(state: persist.State, name: str, matrix: Any) -> None:
 
 
 def take_matrix(state: persist.State, name: str, kind: Any) -> Any:
-    """The mapped matrix, neither copied nor checked: the core looks at every index it is given.
+    """Return the mapped matrix, neither copied nor checked: the core looks at every index it is
+    given.
 
     ``kind``: ``csr_matrix`` or ``csc_matrix``.
     """

@@ -11,6 +11,7 @@ import numpy as np
 
 from longtail import persist
 from longtail._native import n_threads
+from longtail._protocols import vectorizes
 from longtail._validation import as_k, as_seed, let_pass
 from longtail.answers.label_filter import LabelFilter
 from longtail.answers.topk import TopK
@@ -46,23 +47,31 @@ class Ensemble(ProbabilityRanker):
 
     Parameters
     ----------
-    models : rankers, pairs of a representation and a ranker, or ``longtail.ensemble.Part``;
-        ``fit`` fits copies of them. A ranker alone takes the rows as they come: features, or, if
-        it reads them, texts, each with its own tokenizer (``of_encoders``). The representation of
-        a pair is a vectoriser such as ``Tfidf()``, or the number of an earlier model whose vectors
-        (``embed``) the ranker reads. Where models of both kinds stand alone, rows are
-        ``PairedRows`` of tokens and features
-    rule : "mean", "rank", "softmax" or "sigmoid" (``longtail.ensemble.fusion``), or "learned"
-    candidates : answers taken from each member, at least k; None for 40 with "learned", else 20.
-        With "learned" those beyond are only added behind the others where k asks for more
-    held_out : share of the rows that "learned" is learned on where ``fit`` gets no ``validation``
-    folds : so many trainings instead, each without a part of the rows, so that "learned" is learned
-        on answers to all rows (cross-fitting); None holds rows out, but takes five folds of up to
-        2,000 rows, where a tenth would be too few
-    refit : whether models are then fitted once more on all rows; False keeps those that were fitted
-        without the held-out rows
-    random_state : which rows are held out
-    n_jobs : threads of "learned"; models have their own
+    models : sequence
+        Rankers, pairs of a representation and a ranker, or ``longtail.ensemble.Part``; ``fit`` fits
+        copies of them. A ranker alone takes the rows as they come: features, or, if it reads them,
+        texts, each with its own tokenizer (``of_encoders``). The representation of a pair is a
+        vectoriser such as ``Tfidf()``, or the number of an earlier model whose vectors (``embed``)
+        the ranker reads. Where models of both kinds stand alone, rows are ``PairedRows`` of tokens
+        and features.
+    rule : str
+        "mean", "rank", "softmax" or "sigmoid" (``longtail.ensemble.fusion``), or "learned".
+    candidates : int or None
+        Answers taken from each member, at least k; None for 40 with "learned", else 20. With
+        "learned" those beyond are only added behind the others where k asks for more.
+    held_out : float
+        Share of the rows that "learned" is learned on where ``fit`` gets no ``validation``.
+    folds : int or None
+        So many trainings instead, each without a part of the rows, so that "learned" is learned on
+        answers to all rows (cross-fitting); None holds rows out, but takes five folds of up to
+        2,000 rows, where a tenth would be too few.
+    refit : bool
+        Whether models are then fitted once more on all rows; False keeps those that were fitted
+        without the held-out rows.
+    random_state : int, Generator, RandomState or None
+        Which rows are held out.
+    n_jobs : int or None
+        Threads of "learned"; models have their own.
 
     After ``fit``: ``members_``, ``vectorizers_`` and, with "learned", ``fusion_``.
 
@@ -73,6 +82,7 @@ class Ensemble(ProbabilityRanker):
     """
 
     type_tag = "ensemble"
+    _not_copied = ("_learned", "_seconds")
 
     members_: list[Ranker]
     vectorizers_: Vectorizers
@@ -120,15 +130,28 @@ class Ensemble(ProbabilityRanker):
     ) -> Any:
         """Learn from rows ``X``, features (n, d) or texts, and labels ``Y`` (n, L).
 
-        ``label_texts``: what each label is called, for models that read it and parts with
-        ``label_texts=True``; of the kind of ``X``. ``validation``: ``(X, Y)``, rows to learn the
-        rule "learned" on instead of some of the training rows; models do not learn from them.
-        ``checkpoint``: a folder for finished parts, in which every member that can keep some has a
-        folder of its own; a training that was cut short, called again with the same folder, data
-        and parameters, goes on from there. ``n_label_rows``: so many of the last rows were made of
-        label texts (``longtail.augment``); they are not held out, and members that count or
-        validate on instances are told. ``fusion``: the ``fusion_`` of the same parts, fitted on
-        other rows of the kind, to be taken over instead of learned.
+        Parameters
+        ----------
+        X : matrix of shape (n, d), or list of str
+            Rows as the parts read them.
+        Y : matrix of shape (n, L), or list of lists of int
+            Labels of the rows.
+        label_texts : list of str, default=None
+            What each label is called, for models that read it and parts with
+            ``label_texts=True``; of the kind of ``X``.
+        validation : tuple, default=None
+            ``(X, Y)``, rows to learn the rule "learned" on instead of some of the training
+            rows; models do not learn from them.
+        checkpoint : str or path, default=None
+            A folder for finished parts, in which every member that can keep some has a folder
+            of its own; a training that was cut short, called again with the same folder, data
+            and parameters, goes on from there.
+        n_label_rows : int, default=0
+            So many of the last rows were made of label texts (``longtail.augment``); they are
+            not held out, and members that count or validate on instances are told.
+        fusion : Fusion, default=None
+            The ``fusion_`` of the same parts, fitted on other rows of the kind, to be taken
+            over instead of learned.
         """
         return self._learn(
             X,
@@ -216,7 +239,7 @@ class Ensemble(ProbabilityRanker):
     def reads_texts(self) -> bool:  # type: ignore[override]
         """Whether rows are texts: some members read them, or features are made of them."""
         return any(
-            part.ranker.reads_texts or hasattr(part.representation, "transform")
+            part.ranker.reads_texts or vectorizes(part.representation)
             for part in self._parts_if_valid()
         )
 
@@ -256,11 +279,26 @@ class Ensemble(ProbabilityRanker):
         random_state: Any = 0,
         **params: Any,
     ) -> Ensemble:
-        """An ensemble of ``XRTransformer``, one for each encoder, not yet fitted.
+        """Return an ensemble of ``XRTransformer``, one for each encoder, not yet fitted.
 
         ``preset`` and ``params`` are theirs; ``rule`` and ``candidates`` are those of the preset,
         or "softmax" and 50. Seeds count up from ``random_state``, so that one encoder, named three
         times, makes three members.
+
+        Parameters
+        ----------
+        encoders : sequence
+            Folders or names of encoders.
+        preset : str, default=None
+            Name of a set of settings.
+        rule : str, default=None
+            How answers are combined; None is that of the preset, or "softmax".
+        candidates : int, default=None
+            Answers that every member is asked for.
+        random_state : int, default=0
+            Seed of the first member; they count up.
+        **params : object
+            Parameters of every ``XRTransformer``.
 
         >>> Ensemble.of_encoders(["average"] * 3, preset="wiki10-31k").rule
         'rank'
@@ -280,7 +318,15 @@ class Ensemble(ProbabilityRanker):
 
     @classmethod
     def of(cls, members: Sequence[Ranker], **params: Any) -> Ensemble:
-        """An ensemble of rankers that are fitted already."""
+        """Return an ensemble of rankers that are fitted already.
+
+        Parameters
+        ----------
+        members : sequence of rankers
+            Fitted rankers over the same labels.
+        **params : object
+            Parameters of the ensemble.
+        """
         if not members:
             raise ValueError("members is empty: give the rankers to combine")
         if len({shared_shape(member) for member in members}) > 1:
@@ -351,7 +397,15 @@ class Ensemble(ProbabilityRanker):
         return widened(top, combine(members.answers(rows, k, labels), k, "rank"))
 
     def answers_of_parts(self, X: Any, k: int = 5) -> dict[str, TopK]:
-        """Return the k best labels of rows by every part alone, by the name of the part."""
+        """Return the k best labels of rows by every part alone, by the name of the part.
+
+        Parameters
+        ----------
+        X : list of str or matrix
+            Rows, as for ``predict_topk``.
+        k : int, default=5
+            Answers per row.
+        """
         self._check_fitted()
         k = min(as_k(k), self.n_labels_)
         return dict(zip(self.part_names, self._answers(X, k), strict=True))
@@ -362,6 +416,13 @@ class Ensemble(ProbabilityRanker):
         The rule is learned anew without it, from the answers to held-out rows that ``fit`` saw:
         what a part adds is the difference to ``predict_topk``. Only right after ``fit`` with
         ``rule="learned"`` and two parts at least; a saved model does not keep those answers.
+
+        Parameters
+        ----------
+        X : list of str or matrix
+            Rows, as for ``predict_topk``.
+        k : int, default=5
+            Answers per row.
         """
         self._check_fitted()
         learned: Any = self.__dict__.get("_learned")
@@ -381,8 +442,13 @@ class Ensemble(ProbabilityRanker):
     def compacted(self, **how: Any) -> Ensemble:
         """Return a copy whose linear members take fewer bytes; the others are shared.
 
-        ``how``: as in ``longtail.linear.compact``, for each linear member by itself, but for its
-        validation rows. Raise TypeError if no member is linear.
+        Parameters
+        ----------
+        **how : object
+            As in ``longtail.linear.compact``, for each linear member by itself, but for its
+            validation rows.
+
+        Raise TypeError if no member is linear.
 
         >>> import longtail as lt
         >>> data = lt.data.make_longtail(n=600, d=100, L=30, random_state=0).train
@@ -399,6 +465,13 @@ class Ensemble(ProbabilityRanker):
         score stands for, and the rank, counted from 1; 0 and None where it did not answer it.
 
         Only with ``rule="learned"``.
+
+        Parameters
+        ----------
+        X : list of str or matrix
+            One row, as for ``predict_topk``.
+        label : int
+            A label.
         """
         self._check_fitted()
         if self.fusion_ is None:
@@ -414,7 +487,13 @@ class Ensemble(ProbabilityRanker):
         return out
 
     def fitted_part(self, number: int) -> tuple[Ranker, Any]:
-        """Return the fitted ranker of a part, and the fitted vectoriser it reads, or None."""
+        """Return the fitted ranker of a part, and the fitted vectoriser it reads, or None.
+
+        Parameters
+        ----------
+        number : int
+            Number of a part, from 0.
+        """
         place = self.vectorizers_.of_part[number]
         vectorizer = None if place is None else self.vectorizers_.fitted[place]
         return self.members_[number], vectorizer
@@ -434,10 +513,6 @@ class Ensemble(ProbabilityRanker):
     def part_seconds(self) -> dict[str, float]:
         """Seconds that the last training of every part took; empty for a loaded model."""
         return dict(zip(self.part_names, self.__dict__.get("_seconds") or (), strict=False))
-
-    def __getstate__(self) -> dict[str, Any]:
-        made = ("_learned", "_seconds")
-        return {name: value for name, value in vars(self).items() if name not in made}
 
     def _answers(self, X: Any, k: int) -> list[TopK]:
         """Return the k best labels of rows by every part."""

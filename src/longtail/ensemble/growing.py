@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from longtail._validation import as_labels
-from longtail.answers.vocabulary import Vocabulary
+from longtail._validation import as_label_ids, as_labels
+from longtail.answers.vocabulary import Vocabulary, names_without
 from longtail.base import Ranker
 
 if TYPE_CHECKING:
@@ -59,17 +59,15 @@ def add_labels(
 
 def remove_labels(ensemble: Ensemble, labels: Any) -> Ensemble:
     """Make every member forget labels, given by their ids."""
-    labels = list(labels)
-    known, gone = ensemble.label_names_, {int(label) for label in labels}
+    gone = np.zeros(ensemble.n_labels_, bool)
+    gone[as_label_ids(labels, ensemble.n_labels_)] = True
     changed = [
-        copy.copy(model).remove_labels(labels)  # type: ignore[attr-defined]
+        copy.copy(model).remove_labels(np.flatnonzero(gone))  # type: ignore[attr-defined]
         for model in ensemble.members_
     ]
-    left = None
-    if known is not None:
-        left = Vocabulary([name for i, name in enumerate(known) if i not in gone])
+    left = names_without(ensemble.label_names_, gone)
     if ensemble.fusion_ is not None:
-        ensemble.fusion_ = ensemble.fusion_.without_labels(sorted(gone))
+        ensemble.fusion_ = ensemble.fusion_.without_labels(np.flatnonzero(gone).tolist())
     return _with_members(ensemble, changed, left)
 
 

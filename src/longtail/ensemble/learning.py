@@ -119,10 +119,7 @@ class Learning:
 
     def _blind(self, candidates: int, n_jobs: Any) -> Learned:
         """Return the fusion of too few rows to hold any out: nothing was learned."""
-        nothing = np.full((0, candidates), -1, np.int32)
-        tops = [TopK._trusted(nothing, nothing.astype(np.float32), self.Y.shape[1])] * len(
-            self.parts
-        )
+        tops = [TopK.nothing(0, candidates, self.Y.shape[1])] * len(self.parts)
         return self._fusion(tops, self.Y[:0], n_jobs)
 
     def _fusion(self, tops: Sequence[TopK], Y: sp.csr_matrix, n_jobs: Any) -> Learned:

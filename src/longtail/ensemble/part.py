@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from longtail._protocols import embeds, vectorizes
 from longtail.base import Ranker
 
 __all__ = ["Part", "as_parts"]
@@ -17,13 +18,17 @@ class Part:
 
     Parameters
     ----------
-    representation : what the ranker reads. None: the rows as they come (texts for a ranker that
-        reads them, features for others); a vectoriser such as ``Tfidf()``: what it makes of the
-        texts, parts with the same settings share one; a number: the vectors (``embed``) that the
-        part of that number, an earlier one, makes of the texts
-    ranker : not yet fitted
-    label_texts : whether the text of every label is one more training row, with that label alone
-    name : what tables call it; None for the name of the ranker
+    representation : vectorizer, int or None
+        What the ranker reads. None: the rows as they come (texts for a ranker that reads them,
+        features for others); a vectoriser such as ``Tfidf()``: what it makes of the texts, parts
+        with the same settings share one; a number: the vectors (``embed``) that the part of that
+        number, an earlier one, makes of the texts.
+    ranker : ranker
+        Not yet fitted.
+    label_texts : bool
+        Whether the text of every label is one more training row, with that label alone.
+    name : str or None
+        What tables call it; None for the name of the ranker.
 
     >>> import longtail as lt
     >>> Part(lt.Tfidf(), lt.XRLinear(), label_texts=True).ranker
@@ -83,10 +88,10 @@ def _check(part: Part, number: int, before: list[Part]) -> None:
             raise ValueError(
                 f"part {number} reads the vectors of part {read}: name an earlier one, from 0 on"
             )
-        if not hasattr(before[read].ranker, "embed"):
+        if not embeds(before[read].ranker):
             name = type(before[read].ranker).__name__
             raise TypeError(f"part {number} reads the vectors of part {read}, but {name} has none")
-    elif not (hasattr(read, "fit_transform") and hasattr(read, "transform")):
+    elif not vectorizes(read):
         raise TypeError(
             f"a representation must be None, a vectoriser or the number of a part, got {read!r}"
         )

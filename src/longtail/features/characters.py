@@ -35,7 +35,9 @@ _QUIET = 0x40000
 
 
 def strip_accents_unicode(text: str) -> str:
-    """Compatibility decomposition (NFKD) without combining marks: ``"ﬁancé"`` to ``"fiance"``."""
+    """Return the compatibility decomposition (NFKD) without combining marks: ``"ﬁancé"`` to
+    ``"fiance"``.
+    """
     return "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
 
 
@@ -57,7 +59,7 @@ _STRIP: dict[str | None, Callable[[str], str]] = {
 def character_table(
     lowercase: bool, strip_accents: str | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """``(pages uint16 (4352,), entries uint32 (256 * n_pages,), pool uint32)``: see above."""
+    """Return ``(pages uint16 (4352,), entries uint32 (256 * n_pages,), pool uint32)``, as above."""
     strip = _STRIP[strip_accents]
 
     def fold(text: str) -> str:

@@ -31,10 +31,19 @@ _CHUNK = 1 << 22
 def save_matrix(path: str | os.PathLike[str], X: Any, *, overwrite: bool = False) -> None:
     """Write a sparse matrix to the directory ``path``, for ``load_matrix``.
 
-    ``X``: anything that is accepted as features (dense rows become sparse), or an iterable of
-    blocks of rows, of equal width, where the whole does not fit into memory. Blocks are collected
-    in a temporary file beside ``path`` first. Refuses what ``fit`` would refuse (NaN, infinity), no
-    block at all, blocks of different width, and a directory that is not empty unless ``overwrite``.
+    Parameters
+    ----------
+    path : str or path
+        A folder.
+    X : matrix, or iterable of matrices
+        Anything that is accepted as features (dense rows become sparse), or an iterable of
+        blocks of rows, of equal width, where the whole does not fit into memory. Blocks are
+        collected in a temporary file beside ``path`` first.
+    overwrite : bool, default=False
+        Replace what is there.
+
+    Refuses what ``fit`` would refuse (NaN, infinity), no block at all, blocks of different width,
+    and a directory that is not empty unless ``overwrite``.
 
     >>> import tempfile, longtail as lt
     >>> folder = tempfile.mkdtemp() + "/rows"
@@ -67,12 +76,19 @@ def save_matrix(path: str | os.PathLike[str], X: Any, *, overwrite: bool = False
 def load_matrix(
     path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], *, mmap: bool = True
 ) -> sp.csr_matrix:
-    """The matrix saved at ``path``: CSR float32, its entries mapped from the files.
+    """Return the matrix saved at ``path``: CSR float32, its entries mapped from the files.
 
     ``path`` may be a list of shards, saved one by one: their rows are joined in that order, in
     temporary files (``TMPDIR``) that go away with the matrix. Reads the columns once, to check that
     they are in order and within bounds; ``mmap=False`` reads everything into memory. Raises
     ``ModelFormatError`` for a damaged file, and ValueError for shards of different width.
+
+    Parameters
+    ----------
+    path : str, path or list of these
+        What ``save_matrix`` wrote; shards are joined.
+    mmap : bool, default=True
+        Map arrays from the file instead of reading them.
 
     >>> import tempfile
     >>> folder = tempfile.mkdtemp()
@@ -107,7 +123,7 @@ def take_rows(X: Any, rows: np.ndarray) -> Any:
 
 
 def is_mapped(array: Any) -> bool:
-    """Whether the memory of an array is that of a mapped file.
+    """Return whether the memory of an array is that of a mapped file.
 
     >>> is_mapped(np.zeros(3)), is_mapped(scratch_array(3, np.float32))
     (False, True)
@@ -123,7 +139,7 @@ def is_mapped(array: Any) -> bool:
 def scratch_array(
     size: int, dtype: Any, folder: str | os.PathLike[str] | None = None
 ) -> np.ndarray:
-    """An array of ``size`` zeros in a file of its own, which goes away with the array.
+    """Return an array of ``size`` zeros in a file of its own, which goes away with the array.
 
     ``folder``: where; None is the system's place for temporary files (``TMPDIR``).
     """
@@ -146,7 +162,7 @@ def scratch_array(
 
 
 def _joined(shards: list[sp.csr_matrix], mmap: bool) -> sp.csr_matrix:
-    """The rows of all shards, one after the other."""
+    """Return the rows of all shards, one after the other."""
     if not shards:
         raise ValueError("there is no shard to load: give at least one")
     widths = {int(shard.shape[1]) for shard in shards}
@@ -161,9 +177,9 @@ def _joined(shards: list[sp.csr_matrix], mmap: bool) -> sp.csr_matrix:
 def _filled(
     blocks: Iterable[sp.csr_matrix], lengths: np.ndarray, n_cols: int, mmap: bool
 ) -> sp.csr_matrix:
-    """A matrix of the rows of ``blocks``, which have ``lengths`` entries each."""
+    """Return a matrix of the rows of ``blocks``, which have ``lengths`` entries each."""
     indptr = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
-    size, wide = int(indptr[-1]), int(indptr[-1]) > np.iinfo(np.int32).max
+    size = int(indptr[-1])
     make = scratch_array if mmap else np.empty
     indices, values = make(size, np.int32), make(size, np.float32)
     begin = 0
@@ -173,11 +189,7 @@ def _filled(
             indices[begin : begin + last - first] = block.indices[first:last]
             values[begin : begin + last - first] = block.data[first:last]
             begin += last - first
-    out = sp.csr_matrix((len(lengths), n_cols), dtype=np.float32)
-    out.indptr = indptr if wide else indptr.astype(np.int32)
-    out.indices, out.data = indices, values
-    out.has_canonical_format = True
-    return out
+    return csr(indptr, indices, values, n_cols)
 
 
 def _as_csr(X: Any) -> sp.csr_matrix:

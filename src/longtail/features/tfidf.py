@@ -42,28 +42,42 @@ class Tfidf(Estimator):
 
     Parameters
     ----------
-    analyzer : ``"word"`` (runs of letters, digits and underscores, in any script), ``"char"``
+    analyzer : str
+        ``"word"`` (runs of letters, digits and underscores, in any script), ``"char"``
         (characters), or ``"char_wb"`` (characters of words, each padded by spaces).
-    ngram_range : shortest and longest n-gram, in words or characters.
-    lowercase : apply ``str.lower`` first.
-    strip_accents : then ``"unicode"`` (decompose and drop the marks: é to e, ﬁ to fi) or
-        ``"ascii"`` (and drop all that is not ASCII); None for neither.
-    min_word_length : leave shorter words out, in characters; for ``analyzer="word"``. The default
-        is that of scikit-learn and loses the 2 of "type 2"; 1 keeps all words, and is what a
-        ``Tagger`` chooses.
-    stop_words : words to leave out, spelled as they are after the steps above; None for none.
-    min_df, max_df : keep terms that occur in at least, at most so many texts (an int) or so large a
-        part of them (a float).
-    max_features : keep at most so many terms, those that occur most often in all; ties to the term
-        that sorts first.
-    n_features : hash terms to so many columns instead of keeping a vocabulary (MurmurHash3, as
+    ngram_range : tuple
+        Shortest and longest n-gram, in words or characters.
+    lowercase : bool
+        Apply ``str.lower`` first.
+    strip_accents : str or None
+        Then ``"unicode"`` (decompose and drop the marks: é to e, ﬁ to fi) or ``"ascii"`` (and drop
+        all that is not ASCII); None for neither.
+    min_word_length : int
+        Leave shorter words out, in characters; for ``analyzer="word"``. The default is that of
+        scikit-learn and loses the 2 of "type 2"; 1 keeps all words, and is what a ``Tagger``
+        chooses.
+    stop_words : collection of str or None
+        Words to leave out, spelled as they are after the steps above; None for none.
+    min_df, max_df : int or float
+        Keep terms that occur in at least, at most so many texts (an int) or so large a part of them
+        (a float).
+    max_features : int or None
+        Keep at most so many terms, those that occur most often in all; ties to the term that sorts
+        first.
+    n_features : int or None
+        Hash terms to so many columns instead of keeping a vocabulary (MurmurHash3, as
         ``HashingVectorizer`` with ``alternate_sign=False``); ``min_df`` and ``max_df`` then apply
         to columns. For vocabularies that outgrow memory.
-    binary : tf is 1 for every term that occurs.
-    sublinear_tf : tf is 1 + log(count), otherwise the count.
-    use_idf, smooth_idf : weigh by idf; without smoothing it is 1 + log(n / n_t).
-    norm : ``"l2"``, ``"l1"`` or None.
-    n_jobs : threads; None is all cores.
+    binary : bool
+        Tf is 1 for every term that occurs.
+    sublinear_tf : bool
+        Tf is 1 + log(count), otherwise the count.
+    use_idf, smooth_idf : bool
+        Weigh by idf; without smoothing it is 1 + log(n / n_t).
+    norm : str or None
+        ``"l2"``, ``"l1"`` or None.
+    n_jobs : int or None
+        Threads; None is all cores.
 
     After ``fit``: ``n_columns_``; ``idf_`` float32, one per term, which is 1 without ``use_idf``;
     ``terms_`` uint8 and ``term_offsets_`` int64, the vocabulary as UTF-8: term i is
@@ -134,7 +148,15 @@ class Tfidf(Estimator):
         self.n_jobs = n_jobs
 
     def fit(self, texts: Iterable[str], y: Any = None) -> Tfidf:
-        """Learn the vocabulary and idf. ``y`` is ignored; it is there for pipelines."""
+        """Learn the vocabulary and idf. ``y`` is ignored; it is there for pipelines.
+
+        Parameters
+        ----------
+        texts : iterable of str
+            Texts.
+        y : object, default=None
+            Ignored; for scikit-learn.
+        """
         self._fit(texts, rows=False)
         return self
 
@@ -143,6 +165,11 @@ class Tfidf(Estimator):
 
         What a shard's terms count goes to a temporary file (``TMPDIR``); what stays in memory is
         the vocabulary that is kept. ``longtail.features.vectorize_files`` does this for files.
+
+        Parameters
+        ----------
+        shards : iterable of iterables of str
+            Texts, a shard at a time.
 
         >>> shards = [["rare labels matter", "labels with few texts"], ["rare texts, rare labels"]]
         >>> Tfidf().fit_shards(iter(shards)).get_feature_names_out().tolist()
@@ -160,6 +187,11 @@ class Tfidf(Estimator):
 
         The state has every term in order, in how many texts it occurs and, where ``max_features``
         asks for it, how often. Other shards may be counted on other machines.
+
+        Parameters
+        ----------
+        texts : iterable of str
+            Texts.
         """
         params = self._checked()
         listed = check_texts(texts)
@@ -177,6 +209,11 @@ class Tfidf(Estimator):
 
         Mapped states (``longtail.persist.load``) are read page by page. The order of shards does
         not matter.
+
+        Parameters
+        ----------
+        counts : sequence of State
+            What ``count_terms`` returned, in the order of the texts.
         """
         params = self._checked()
         n_texts = sum(state.count("n") for state in counts)
@@ -200,19 +237,38 @@ class Tfidf(Estimator):
         return self
 
     def fit_transform(self, texts: Iterable[str], y: Any = None) -> sp.csr_matrix:
-        """``fit(texts)``, then ``transform(texts)``, in one reading of the texts."""
+        """Learn the terms and return the rows of the texts, in one reading of them.
+
+        Parameters
+        ----------
+        texts : iterable of str
+            Texts.
+        y : object, default=None
+            Ignored; for scikit-learn.
+        """
         return self._csr(self._fit(texts, rows=True))
 
     def transform(self, texts: Iterable[str]) -> sp.csr_matrix:
-        """Rows of ``texts``; terms that are not in the vocabulary are dropped."""
+        """Return the rows of ``texts``; terms that are not in the vocabulary are dropped.
+
+        Parameters
+        ----------
+        texts : iterable of str
+            Texts.
+        """
         native = self._native()
         return self._csr(native.transform(check_texts(texts), n_threads(self.n_jobs)))
 
     def transform_one(self, text: str) -> tuple[np.ndarray, np.ndarray]:
-        """Columns (int32, ascending) and values (float32) of one text.
+        """Return columns (int32, ascending) and values (float32) of one text.
 
         For servers: it takes microseconds, where the matrix around a row takes longer to build than
         its text to read.
+
+        Parameters
+        ----------
+        text : str
+            One text.
 
         >>> v = Tfidf(min_df=1).fit(["one text", "another text"])
         >>> v.transform_one("text upon text")
@@ -224,7 +280,12 @@ class Tfidf(Estimator):
         return columns, values
 
     def analyze(self, text: str) -> list[str]:
-        """The n-grams of a text, in order and with repetitions, in the vocabulary or not.
+        """Return the n-grams of a text, in order and with repetitions, in the vocabulary or not.
+
+        Parameters
+        ----------
+        text : str
+            One text.
 
         >>> Tfidf(ngram_range=(1, 2)).analyze("It's a Straße")
         ['it', 'straße', 'it straße']
@@ -235,7 +296,13 @@ class Tfidf(Estimator):
         return list(_analyzer(self._checked()).ngrams(text))
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Term of each column, an object array of str. ``input_features`` is ignored."""
+        """Return the term of each column, an object array of str. ``input_features`` is ignored.
+
+        Parameters
+        ----------
+        input_features : object, default=None
+            Ignored; for scikit-learn.
+        """
         self._check_fitted()
         if self.n_features is not None:
             raise ValueError("hashed columns have no names: with n_features no vocabulary is kept")
@@ -302,7 +369,7 @@ class Tfidf(Estimator):
         return TfidfParams.check(self.get_params(deep=False))
 
     def _native(self) -> Any:
-        """What finds the terms, built on first use from the arrays that are saved."""
+        """Return what finds the terms, built on first use from the arrays that are saved."""
         try:
             return self._transformer
         except AttributeError:

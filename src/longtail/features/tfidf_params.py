@@ -71,7 +71,7 @@ class TfidfParams:
         return {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(self).items()}
 
     def limits(self, n_texts: int) -> tuple[float, float]:
-        """Smallest and largest number of texts that a term may occur in."""
+        """Return the smallest and largest number of texts that a term may occur in."""
         low, high = (
             float(df if isinstance(df, int) else df * n_texts) for df in (self.min_df, self.max_df)
         )

@@ -17,10 +17,19 @@ __all__ = ["unit_rows"]
 
 
 def unit_rows(X: Any, n_threads: int = 1, folder: str | os.PathLike[str] | None = None) -> Any:
-    """``X`` (CSR or dense float32, or both) with every row divided by its Euclidean norm; zero rows
-    stay.
+    """Return ``X`` (CSR or dense float32, or both) with every row divided by its Euclidean norm;
+    zero rows stay.
 
     Where ``X`` is mapped from a file, so is what comes back: a temporary file in ``folder``.
+
+    Parameters
+    ----------
+    X : matrix of shape (n, d)
+        CSR or dense float32, or both.
+    n_threads : int, default=1
+        Number of threads.
+    folder : str or path, default=None
+        Where scratch files of mapped rows go.
 
     >>> unit_rows(np.array([[3.0, 4.0], [0.0, 0.0]], np.float32))
     array([[0.6, 0.8],

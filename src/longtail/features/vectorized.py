@@ -22,7 +22,7 @@ import shutil
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, islice, pairwise
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -88,16 +88,19 @@ def vectorize_files(
 
     Parameters
     ----------
-    files : tables (.csv, .tsv, .jsonl, .parquet) or fastText lines; their rows follow one another
-        in this order
-    folder : where the rows go, for ``load_vectorized``
+    files : iterable of path
+        Tables (.csv, .tsv, .jsonl, .parquet) or fastText lines; their rows follow one another in
+        this order.
+    folder : str or path
+        Where the rows go, for ``load_vectorized``.
     vectorizer : Tfidf, default=None
         What to count; its parameters are used, it is not changed. None is ``Tfidf()``.
     block : int
         Characters of text in memory at a time.
     overwrite : bool, default=False
         Replace rows that are there.
-    **options : ``text_column``, ``label_column`` and so on, as for ``load_dataset``
+    **options : object
+        ``text_column``, ``label_column`` and so on, as for ``load_dataset``.
 
     Raises FileExistsError if the folder holds something else, and whatever reading a file raises.
 
@@ -150,8 +153,13 @@ def vectorize_files(
 def load_vectorized(folder: str | os.PathLike[str]) -> Dataset:
     """Return the rows that ``vectorize_files`` wrote as a training split: ``X`` mapped, and ``Y``.
 
-    The vectoriser is ``longtail.load(folder + "/vectorizer")``; shards are joined as by
-    ``load_matrix``. Raises DataFormatError for another folder, or one that is not finished.
+    ``vectorizer`` of the data set is what made ``X``; shards are joined as by ``load_matrix``.
+    Raises DataFormatError for another folder, or one that is not finished.
+
+    Parameters
+    ----------
+    folder : str or path
+        Where the files are.
     """
     place = Path(folder)
     if not is_vectorized(place):
@@ -162,7 +170,12 @@ def load_vectorized(folder: str | os.PathLike[str]) -> Dataset:
         raise DataFormatError("expected a number of shards", path=place / _DONE)
     X, Y = (load_matrix([place / kind / f"{i:05d}" for i in range(shards)]) for kind in ("X", "Y"))
     names = read_label_file(place / _NAMES).names
-    return Dataset(Split(X=X, Y=Y), label_names=names, name=place.absolute().name)
+    return Dataset(
+        Split(X=X, Y=Y),
+        label_names=names,
+        name=place.absolute().name,
+        vectorizer=Tfidf._from_state(persist.load(place / _VECTORIZER)),
+    )
 
 
 def first_texts(files: Sequence[str | os.PathLike[str]], n: int, **options: Any) -> list[str]:
@@ -172,7 +185,7 @@ def first_texts(files: Sequence[str | os.PathLike[str]], n: int, **options: Any)
 
 
 def is_vectorized(folder: str | os.PathLike[str]) -> bool:
-    """Whether a folder holds the finished rows of ``vectorize_files``."""
+    """Return whether a folder holds the finished rows of ``vectorize_files``."""
     return Path(folder, _DONE).is_file()
 
 
@@ -231,10 +244,8 @@ def _count(job: _Job, shard: int, *, watch: Callable[[], None]) -> None:
             flat.extend(ids.setdefault(name, len(ids)) for name in row.labels)
             ends.append(len(flat))
     state = persist.State("file-labels", meta={"n_blocks": n_blocks})
-    encoded = [name.encode("utf-8") for name in ids]
-    state.arrays = {
-        "names": np.frombuffer(b"".join(encoded), np.uint8),
-        "name_ends": np.cumsum([0, *map(len, encoded)], dtype=np.int64),
+    state.put_strings("label_name", ids)
+    state.arrays |= {
         "labels": np.asarray(flat, np.int32),
         "row_ends": np.asarray(ends, np.int64),
     }
@@ -267,7 +278,7 @@ def _write(job: _Job, shard: int, *, watch: Callable[[], None]) -> None:
 
 @functools.lru_cache(maxsize=1)
 def _learned(job: _Job) -> tuple[Tfidf, dict[str, int]]:
-    """The fitted vectoriser and the number of each label; read once by a worker."""
+    """Return the fitted vectoriser and the number of each label; read once by a worker."""
     vectorizer = Tfidf._from_state(persist.load(Path(job.folder, _VECTORIZER)))
     names = read_label_file(Path(job.folder, _NAMES)).names
     return vectorizer, {name: i for i, name in enumerate(names)}
@@ -278,9 +289,7 @@ def _block_path(job: _Job, shard: int, block: int) -> Path:
 
 
 def _names(path: Path) -> list[str]:
-    arrays = persist.load(path).arrays
-    raw, ends = arrays["names"].tobytes(), arrays["name_ends"].tolist()
-    return [raw[a:b].decode("utf-8") for a, b in pairwise(ends)]
+    return persist.load(path).strings("label_name")
 
 
 def _put(path: Path, value: dict[str, Any]) -> None:

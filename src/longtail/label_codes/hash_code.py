@@ -25,7 +25,7 @@ _MOST_BUCKETS = np.iinfo(np.int32).max
 
 
 def default_size(n_labels: int) -> tuple[int, int]:
-    """``(n_buckets, n_repetitions)`` where the user names none.
+    """Return ``(n_buckets, n_repetitions)`` where the user names none.
 
     Sixteen repetitions (the authors' choice) with together a quarter as many outputs as there are
     labels, but never fewer than 64 buckets each, or frequent labels crowd them: below 4,096 labels
@@ -70,7 +70,7 @@ class HashCode(Estimator):
     aggregation, link : str
         See above; link is "identity", "sigmoid", "hinge" (exp(-max(0, 1 - z)^2)) or "softmax" (over
         the buckets of a repetition).
-    candidates : int or None
+    candidates, least_hits : int or None; int
         None decodes exactly. A number T decodes as the paper does: only labels in the T best
         buckets of at least ``least_hits`` repetitions (fewer where that names less than k) are
         answers, and the mean runs over those buckets alone.
@@ -119,7 +119,17 @@ class HashCode(Estimator):
 
     @classmethod
     def from_table(cls, table: Any, n_buckets: int, **params: Any) -> HashCode:
-        """Return a code with given buckets ``table`` (L, R), such as an injective one."""
+        """Return a code with given buckets ``table`` (L, R), such as an injective one.
+
+        Parameters
+        ----------
+        table : array of shape (L, R)
+            Bucket of every label in every repetition.
+        n_buckets : int
+            Buckets of a repetition.
+        **params : object
+            Parameters of the code.
+        """
         table = np.asarray(table)
         if table.ndim != 2 or not table.size:
             raise ValueError(f"table must have the shape (labels, repetitions), got {table.shape}")
@@ -134,6 +144,11 @@ class HashCode(Estimator):
         """Hash as many labels as ``Y`` has columns; what they are attached to is not looked at.
 
         An integer stands for that many labels.
+
+        Parameters
+        ----------
+        Y : matrix of shape (n, L), or int
+            Labels, or their number.
         """
         n_labels = int(Y) if isinstance(Y, (int, np.integer)) else as_labels(Y).shape[1]
         n_labels = as_k(n_labels, "number of labels")
@@ -195,6 +210,11 @@ class HashCode(Estimator):
         """Return bucket targets, CSR (n, R * B): column r * B + b for bucket b of repetition r.
 
         A bucket is as positive as its most positive label.
+
+        Parameters
+        ----------
+        Y : matrix of shape (n, L), or list of lists of int
+            Labels of the rows.
         """
         self._check_fitted()
         return sp.hstack(
@@ -202,7 +222,15 @@ class HashCode(Estimator):
         )
 
     def encode_repetition(self, Y: Any, repetition: int) -> sp.csr_matrix:
-        """Return bucket targets of one repetition, CSR (n, B)."""
+        """Return bucket targets of one repetition, CSR (n, B).
+
+        Parameters
+        ----------
+        Y : matrix of shape (n, L), or list of lists of int
+            Labels of the rows.
+        repetition : int
+            Number of a hash.
+        """
         self._check_fitted()
         Y = as_labels(Y, n_labels=self.n_labels_)
         n = Y.shape[0]
@@ -220,6 +248,15 @@ class HashCode(Estimator):
         """Return the k best labels for bucket scores (n, R, B), or (n, R * B), float32.
 
         ``prune=False`` scans every label of every row, to the same answer.
+
+        Parameters
+        ----------
+        scores : array of shape (n, R, B)
+            Scores of buckets.
+        k : int
+            Answers per row.
+        prune : bool, default=True
+            False scans every label of every row, to the same answer.
         """
         self._check_fitted()
         self._check_params()
@@ -261,6 +298,13 @@ class HashCode(Estimator):
         retrain.
 
         They are hashed like the others, or put into ``buckets`` (count, R).
+
+        Parameters
+        ----------
+        count : int
+            How many labels to add.
+        buckets : array of shape (count, R), default=None
+            Their buckets; None hashes them.
         """
         self._check_fitted()
         count, B = as_k(count, "count"), self.n_buckets_
@@ -282,6 +326,11 @@ class HashCode(Estimator):
     def restricted(self, labels: np.ndarray) -> HashCode:
         """Return the code of these labels alone (ascending), numbered in their order; it decodes
         exactly.
+
+        Parameters
+        ----------
+        labels : array of int
+            Labels to keep.
         """
         self._check_fitted()
         out = unfitted(self, candidates=None)
@@ -293,7 +342,9 @@ class HashCode(Estimator):
         return out
 
     def twins(self) -> tuple[np.ndarray, np.ndarray]:
-        """``(labels, firsts)``: labels that share all buckets with an earlier one, and that one."""
+        """Return ``(labels, firsts)``: labels that share all buckets with an earlier one, and that
+        one.
+        """
         self._check_fitted()
         key = np.zeros(len(self.table_), np.uint64)
         for r in range(self.table_.shape[1]):  # a hash of the row; equal rows stand together

@@ -21,7 +21,7 @@ def project(
     rng: np.random.Generator,
     n_threads: int = 1,
 ) -> np.ndarray:
-    """From Z (n, c) to Z' (n, c) with ``Z'Z'^T`` near ``A = ZZ^T + S``, S symmetric; float32.
+    """Project Z (n, c) to Z' (n, c) with ``Z'Z'^T`` near ``A = ZZ^T + S``, S symmetric; float32.
 
     Nearest would be the c largest positive eigenvalues of A with their eigenvectors. Those are
     sought within the columns of ``[G, SG, …, S^p G]``, where G holds Z, ten random columns, and

@@ -49,8 +49,10 @@ class NeighborCode(SVDCode):
         is where c is the rank of Y.
     start : str
         "svd" or "zero".
+    n_components, recovery, n_neighbors, weights, n_probes, n_passes, random_state, n_jobs : object
+        As in ``SVDCode``.
 
-    The others are those of ``SVDCode``. After ``fit`` also ``objective_``: its value before the
+    After ``fit`` also ``objective_``: its value before the
     first step and after each.
 
     >>> code = NeighborCode(n_components=2, n_pairs=2).fit([[0, 1], [0], [2], [2, 1]])
@@ -94,7 +96,13 @@ class NeighborCode(SVDCode):
         self.start = start
 
     def fit(self, Y: Any) -> NeighborCode:
-        """Fit the codes of the training labels ``Y`` (n, L)."""
+        """Fit the codes of the training labels ``Y`` (n, L).
+
+        Parameters
+        ----------
+        Y : matrix of shape (n, L), or list of lists of int
+            Labels of the rows.
+        """
         Y = as_labels(Y)
         if self.start not in ("svd", "zero"):
             raise ValueError(f"start must be 'svd' or 'zero', got {self.start!r}")

@@ -23,7 +23,7 @@ def truncated_svd(
     n_passes: int = 4,
     n_threads: int = 1,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """``U (n, c), s (c,), V (L, c)`` with ``Y ≈ U diag(s) V^T``, by randomised block Krylov.
+    """Return ``U (n, c), s (c,), V (L, c)`` with ``Y ≈ U diag(s) V^T``, by randomised block Krylov.
 
     The subspace is spanned by ``[Y G, (Y Y^T) Y G, …, (Y Y^T)^p Y G]`` for a random G of c columns
     and ten more, each block made orthonormal before the next; then a small exact SVD within it.
@@ -33,6 +33,19 @@ def truncated_svd(
 
     ``n_components`` above the rank yields zeros at the end. Signs of singular vectors are
     arbitrary, here such that the entry of V largest in magnitude is positive.
+
+    Parameters
+    ----------
+    Y : csr_matrix
+        Labels of the rows.
+    n_components : int
+        Number of directions, c.
+    seed : int, default=0
+        Seed.
+    n_passes : int, default=4
+        Passes over the matrix.
+    n_threads : int, default=1
+        Number of threads.
 
     >>> U, s, V = truncated_svd(sp.csr_matrix(np.diag([3.0, 2.0, 1.0])), 2)
     >>> s.round(4)

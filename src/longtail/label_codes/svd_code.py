@@ -25,7 +25,8 @@ WEIGHTS = ("similarity", "clipped", "uniform")
 
 
 def default_components(n_rows: int, n_labels: int) -> int:
-    """Directions where the user names none: the paper's 50 to 200, never more than the rank.
+    """Return the number of directions where the user names none: the paper's 50 to 200, never more
+    than the rank.
 
     >>> default_components(41_333, 22_625), default_components(90, 12)
     (200, 12)
@@ -109,7 +110,13 @@ class SVDCode(Estimator):
         self.n_jobs = n_jobs
 
     def fit(self, Y: Any) -> SVDCode:
-        """Decompose the training labels ``Y`` (n, L); of those alone, never of test rows."""
+        """Decompose the training labels ``Y`` (n, L); of those alone, never of test rows.
+
+        Parameters
+        ----------
+        Y : matrix of shape (n, L), or list of lists of int
+            Labels of the rows.
+        """
         Y = as_labels(Y)
         self._check_params()
         if 0 in Y.shape:
@@ -161,7 +168,13 @@ class SVDCode(Estimator):
         return int(self.label_vectors_.shape[1])
 
     def encode(self, Y: Any) -> np.ndarray:
-        """Return codes ``z = V_c^T y`` (n, c) of any rows."""
+        """Return codes ``z = V_c^T y`` (n, c) of any rows.
+
+        Parameters
+        ----------
+        Y : matrix of shape (n, L), or list of lists of int
+            Labels of the rows.
+        """
         self._check_fitted()
         Y = as_labels(Y, n_labels=self.n_labels_)
         return times_dense(Y, self.label_vectors_, n_threads(self.n_jobs))
@@ -169,6 +182,13 @@ class SVDCode(Estimator):
     def decode(self, scores: Any, k: int) -> TopK:
         """Return the k best labels for codes (n, c) float32. A row whose neighbours have fewer
         labels than k is padded.
+
+        Parameters
+        ----------
+        scores : array of shape (n, c)
+            Codes.
+        k : int
+            Answers per row.
         """
         self._check_fitted()
         self._check_params()
@@ -189,6 +209,11 @@ class SVDCode(Estimator):
     def neighbors(self, queries: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return rows and similarities (n, q) of the training codes most similar to ``queries`` (n,
         c).
+
+        Parameters
+        ----------
+        queries : array of shape (n, c)
+            Codes.
         """
         self._check_fitted()
         self._check_params()

@@ -1,7 +1,17 @@
 """Linear models: one classifier per label, flat or over a label tree.
 
-``OneVsAll`` and ``XRLinear`` are the models, ``ranker`` is what they share. Their parts are in four
-folders: ``train`` (rows to weights), ``search`` (rows to answers), ``explain`` and ``grow``.
+::
+
+    X, Y ──► tree ──► train/ ──► layers: the weights of ──► search/ ──► TopK
+                                 each level, root first
+                      grow/ ────►          │
+                      labels come and go   ├──► explain/    which features spoke for a label
+                                           ├──► compaction  the same in fewer bytes
+                                           └──► shards      some labels each, on several servers
+                                                            (sharded, remote_shard)
+
+``OneVsAll`` (a tree of one level) and ``XRLinear`` are the models, ``ranker`` is what they share.
+Each folder opens with a page of its own.
 """
 
 from longtail.linear.compaction import compact

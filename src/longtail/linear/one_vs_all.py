@@ -32,30 +32,43 @@ class OneVsAll(LinearRanker):
 
     Parameters
     ----------
-    loss : "squared_hinge", "hinge", "logistic" or "huber_hinge"
-    C : cost of an error, against the regulariser
-    positive_weight, negative_weight : multiply the cost of a label's positives and negatives; a
-        number, or one per label
-    missing_labels : propensities, the probability of each label to be observed where it is
-        relevant: an array (L,), a model of ``longtail.propensity`` (a ``JainPropensity`` may be
-        unfitted), or None to take absent labels for irrelevant
-    correction : what is done about them, see ``longtail.linear.train.missing_labels``: "surrogate"
-        (observed labels weigh ``2/p - 1``), "surrogate+balance", "balance+surrogate", and for the
-        logistic loss "unbiased" and "normalized"
-    l1 : weight of the absolute values, which are rounded off below ``smoothing``; so is the
-        Huber hinge
-    solver : "dual" (coordinate descent), "newton", or "auto": the dual where it can, being faster
-    tolerance, max_iter : when to stop (``longtail.linear.train.solver_options``); the weights
-        move little below the default tolerance
-    bias : value of the constant feature, 0 for none; its weight is regularised like the others
-        unless ``regularize_bias`` is False
-    threshold : weights smaller than this are dropped; or give ``prune_budget``, by how much of
-        itself dropping weights may raise the objective of a label (0.01: by one per cent)
-    start : where Newton begins: "mean_separating" (as DiSMEC++), "zero", "negative_bias",
-        "negative_mean"; the optimum is the same
-    normalize : scale rows to unit length, before the bias is appended
-    memory_limit : bytes, or a text like "8GB", that training plans for (``linear.train.memory``)
-    random_state, n_jobs : the same seed gives the same bits for any number of threads
+    loss : str
+        "squared_hinge", "hinge", "logistic" or "huber_hinge".
+    C : float
+        Cost of an error, against the regulariser.
+    positive_weight, negative_weight : float or array of shape (L,)
+        Multiply the cost of a label's positives and negatives; a number, or one per label.
+    missing_labels : array of shape (L,), propensity model or None
+        Propensities, the probability of each label to be observed where it is relevant: an array
+        (L,), a model of ``longtail.propensity`` (a ``JainPropensity`` may be unfitted), or None to
+        take absent labels for irrelevant.
+    correction : str
+        What is done about them, see ``longtail.linear.train.missing_labels``: "surrogate" (observed
+        labels weigh ``2/p - 1``), "surrogate+balance", "balance+surrogate", and for the logistic
+        loss "unbiased" and "normalized".
+    l1, smoothing : float
+        Weight of the absolute values, which are rounded off below ``smoothing``; so is the Huber
+        hinge.
+    solver : str
+        "dual" (coordinate descent), "newton", or "auto": the dual where it can, being faster.
+    tolerance, max_iter : float or None; int
+        When to stop (``longtail.linear.train.solver_options``); the weights move little below the
+        default tolerance.
+    bias, regularize_bias : float; bool
+        Value of the constant feature, 0 for none; its weight is regularised like the others unless
+        ``regularize_bias`` is False.
+    threshold, prune_budget : float; float or None
+        Weights smaller than this are dropped; or give ``prune_budget``, by how much of itself
+        dropping weights may raise the objective of a label (0.01: by one per cent).
+    start : str
+        Where Newton begins: "mean_separating" (as DiSMEC++), "zero", "negative_bias",
+        "negative_mean"; the optimum is the same.
+    normalize : bool
+        Scale rows to unit length, before the bias is appended.
+    memory_limit : int, float, str or None
+        Bytes, or a text like "8GB", that training plans for (``linear.train.memory``).
+    random_state, n_jobs : int, Generator, RandomState or None; int or None
+        The same seed gives the same bits for any number of threads.
 
     After ``fit``: ``layers_`` with the weights (``coef_`` as a CSR matrix), ``label_of_leaf_``,
     ``propensity_`` if labels are missing.
@@ -127,12 +140,23 @@ class OneVsAll(LinearRanker):
     ) -> Any:
         """Learn from features ``X`` (n, d) and labels ``Y`` (n, L).
 
-        ``sample_weight`` (n,) multiplies the cost of every row. ``checkpoint``: a folder for
-        finished parts; a training that was cut short, called again with the same folder, data and
-        parameters, goes on from there. Inside ``joblib.parallel_config`` its workers train the
-        parts (``longtail.distributed``). ``keep_rows``: so many training rows stay with the model,
-        as negatives for ``add_labels``. ``n_label_rows``: so many of the last rows were made of
-        label texts (``longtail.augment``); propensities are not counted on them.
+        Parameters
+        ----------
+        X : matrix of shape (n, d)
+            Rows of features.
+        Y : matrix of shape (n, L), or list of lists of int
+            Labels of the rows.
+        sample_weight : array of shape (n,), default=None
+            Multiplies the cost of every row.
+        checkpoint : str or path, default=None
+            A folder for finished parts; a training that was cut short, called again with the
+            same folder, data and parameters, goes on from there. Inside
+            ``joblib.parallel_config`` its workers train the parts (``longtail.distributed``).
+        keep_rows : int, default=None
+            So many training rows stay with the model, as negatives for ``add_labels``.
+        n_label_rows : int, default=0
+            So many of the last rows were made of label texts (``longtail.augment``);
+            propensities are not counted on them.
         """
         return self._fit_with(
             X,
@@ -193,7 +217,13 @@ class OneVsAll(LinearRanker):
         return self._search(X, k, [], labels)
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Return scores of all labels, (n, L) float32: ``w_j.x + b_j``. For few labels or rows."""
+        """Return scores of all labels, (n, L) float32: ``w_j.x + b_j``. For few labels or rows.
+
+        Parameters
+        ----------
+        X : matrix of shape (n, d)
+            Rows of features.
+        """
         self._check_fitted()
         X = self._rows(X)
         leaves = all_scores(self._searcher(n_dense(X)), X, self.normalize, n_threads(self.n_jobs))

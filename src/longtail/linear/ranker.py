@@ -22,8 +22,10 @@ from longtail.answers.label_filter import LabelFilter
 from longtail.answers.topk import TopK
 from longtail.calibrate.ranker import ProbabilityRanker
 from longtail.exceptions import ModelFormatError
-from longtail.linear.explain.explaining import Explaining
-from longtail.linear.grow.growing import PER_LABEL, Growing
+from longtail.linear.explain import explaining
+from longtail.linear.explain.explanation import Explanation
+from longtail.linear.explain.profile import LabelProfile
+from longtail.linear.grow import growing
 from longtail.linear.grow.kept_rows import KeptRows, draw_rows
 from longtail.linear.search.layer import Layer
 from longtail.linear.search.post_processing import post_processors
@@ -40,6 +42,7 @@ from longtail.linear.train.missing_labels import (
     take_parameter,
 )
 from longtail.linear.train.solver_options import SolverOptions
+from longtail.tree import LabelTree
 
 __all__ = ["LinearRanker", "beam_widths"]
 
@@ -69,7 +72,7 @@ def beam_widths(beam: int | Sequence[int] | None, level_sizes: Sequence[int]) ->
     return [min(width, most) for width, most in zip(widths, inner, strict=True)]
 
 
-class LinearRanker(Growing, Explaining, ProbabilityRanker):
+class LinearRanker(ProbabilityRanker):
     """Search over trained layers, saving and loading; subclasses train.
 
     After ``fit``: ``layers_`` (one ``Layer`` per level, root first), ``label_of_leaf_`` (L,) int32.
@@ -80,6 +83,7 @@ class LinearRanker(Growing, Explaining, ProbabilityRanker):
 
     layers_: list[Layer]
     label_of_leaf_: np.ndarray
+    tree_: LabelTree | None = None  # of a model over one
     compaction_: dict[str, Any] | None = None  # what ``compact`` did, if it made this model
     shard_: ShardMark | None = None  # which one, if this is a shard of a model
     kept_rows_: KeptRows | None = None  # for ``add_labels``, if ``fit`` was told to keep some
@@ -89,6 +93,7 @@ class LinearRanker(Growing, Explaining, ProbabilityRanker):
     negative_weight_: np.ndarray | None = None
 
     # Parameters every subclass stores.
+    C: float | Sequence[float]
     normalize: bool
     random_state: Any
     n_jobs: int | None
@@ -255,6 +260,105 @@ class LinearRanker(Growing, Explaining, ProbabilityRanker):
         """
         return 1.0 if np.ndim(vars(self)[name]) else float(vars(self)[name])
 
+    def add_labels(
+        self: Self,
+        X: Any,
+        Y: Any,
+        *,
+        Y_old: Any = None,
+        negatives: tuple[Any, Any] | None = None,
+        names: Sequence[str] | None = None,
+        split_above: int | None = None,
+    ) -> Self:
+        """Add labels to a fitted model; their ids follow those it has.
+
+        Parameters
+        ----------
+        X : matrix of shape (n, d)
+            Rows that show the new labels.
+        Y : matrix of shape (n, m) or None
+            What the m new labels are for these rows: column j becomes label ``n_labels_ +
+            j``.
+        Y_old : matrix of shape (n, L) or None
+            The old labels of the same rows, if known.
+        negatives : tuple or None
+            ``(X, Y)``, further rows with their old labels and none of the new ones. Old rows are
+            what keeps new labels from being answered everywhere: one of ``Y_old`` and ``negatives``
+            is needed, and the more of them the better; a model that was fitted with ``keep_rows``
+            takes its own where neither is given.
+        names : sequence of str or None
+            Of the new labels, for a model whose labels have names.
+        split_above : int or None
+            A tree node with more labels than this is halved (default: twice as many as the largest
+            had before).
+
+        Where labels have weights or propensities of their own, those of the new ones are 1; a
+        weight that is one number is theirs too.
+
+        >>> import longtail as lt
+        >>> X, Y = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]], [[0], [1], []]
+        >>> model = lt.OneVsAll().fit(X, Y)
+        >>> model.add_labels(X, [[], [], [0]], Y_old=Y).predict_topk([[0.0, 0.0, 2.0]], k=1).indices
+        array([[2]], dtype=int32)
+        """
+        growing.add_labels(self, X, Y, Y_old, negatives, names, split_above)
+        return self
+
+    def remove_labels(self: Self, labels: Sequence[int] | np.ndarray) -> Self:
+        """Take labels out; the others keep their order and close the gaps, as ``numpy.delete``.
+
+        >>> import longtail as lt
+        >>> model = lt.OneVsAll().fit([[1.0, 0.0], [0.0, 1.0]], [[0], [1]])
+        >>> model.remove_labels([0]).n_labels_
+        1
+        """
+        growing.remove_labels(self, labels)
+        return self
+
+    def partial_fit(self: Self, X: Any, Y: Any, labels: Any = None) -> Self:
+        """Train some labels anew, where they are in the tree, and leave all others as they are.
+
+        ``X`` (n, d) and ``Y`` (n, L): the rows that count now, old and new. ``labels``: those whose
+        data has changed; None takes every label that occurs in ``Y``. With all rows and all labels
+        the last level becomes that of ``fit``.
+
+        >>> import longtail as lt
+        >>> X, Y = [[1.0, 0.0], [0.0, 1.0]], [[0], [1]]
+        >>> lt.OneVsAll().fit(X, Y).partial_fit(X, Y, labels=[1]).n_labels_
+        2
+        """
+        growing.partial_fit(self, X, Y, labels)
+        return self
+
+    def explain(
+        self, x: Any, label: int | str, *, feature_names: Sequence[str] | None = None
+    ) -> Explanation:
+        """Return which features of one row speak for a label and which against, along its path.
+
+        ``x``: one row of features; ``label``: its id, or its name after ``name_labels``. The parts
+        sum to the score (``linear.explain.explanation`` has the formula). The label need not be
+        among the answers.
+
+        >>> import longtail as lt
+        >>> model = lt.OneVsAll().fit([[1.0, 0.0], [0.0, 1.0], [1.0, 0.1]], [[0], [1], [0]])
+        >>> why = model.explain([1.0, 0.0], 0)
+        >>> bool(abs(why.baseline + why.shares.sum() - why.score) < 1e-6)
+        True
+        """
+        return explaining.explain(self, x, label, feature_names=feature_names)
+
+    def label_profile(
+        self, label: int | str, *, n_nearest: int = 10, feature_names: Sequence[str] | None = None
+    ) -> LabelProfile:
+        """Return a label's strongest features, those of its groups, and its nearest labels.
+
+        Labels are near by the cosine of their weights, among the labels of the same group (all of
+        them, in ``OneVsAll``).
+        """
+        return explaining.label_profile(
+            self, label, n_nearest=n_nearest, feature_names=feature_names
+        )
+
     @property
     def nbytes(self) -> int:
         """Bytes of the trained arrays."""
@@ -274,7 +378,7 @@ class LinearRanker(Growing, Explaining, ProbabilityRanker):
             if isinstance(state.params[name], np.ndarray):
                 state.params[name] = state.params[name].tolist()
         put_parameter(state)
-        for name in PER_LABEL:
+        for name in growing.PER_LABEL:
             if getattr(self, name) is not None:
                 state.arrays[name] = getattr(self, name)
         if self.kept_rows_ is not None:
@@ -300,7 +404,7 @@ class LinearRanker(Growing, Explaining, ProbabilityRanker):
             self.compaction_ = state.meta["compaction"]
         self.missing_labels = take_parameter(state)
         self._set_per_label()
-        for name in PER_LABEL:
+        for name in growing.PER_LABEL:
             if name in state.arrays:
                 setattr(self, name, state.array(name, np.float64, (self.n_labels_,)))
         self.kept_rows_ = KeptRows.from_state(state, self.n_features_in_)

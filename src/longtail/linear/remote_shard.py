@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 import numpy as np
 import scipy.sparse as sp
 
+from longtail._csr import csr
 from longtail.answers.topk import TopK
 
 __all__ = ["MODEL_HEADER", "RemoteShard", "ShardLost", "pack_top", "unpack_rows"]
@@ -124,13 +125,11 @@ def unpack_rows(body: bytes, n_features: int) -> tuple[sp.csr_matrix, int, int]:
     if indptr[0] != 0 or indptr[-1] != entries or (indptr[1:] < indptr[:-1]).any():
         raise ValueError(f"offsets must rise from 0 to {entries}")
     start = 8 * (_HEAD + n + 1)
-    out = sp.csr_matrix((n, n_features), dtype=np.float32)
-    out.indptr = indptr
-    out.indices = np.frombuffer(body, "<i4", entries, start)
-    out.data = np.frombuffer(body, "<f4", entries, start + 4 * entries)
-    return out, k, member
+    columns = np.frombuffer(body, "<i4", entries, start)
+    values = np.frombuffer(body, "<f4", entries, start + 4 * entries)
+    return csr(indptr, columns, values, n_features), k, member
 
 
 def pack_top(top: TopK) -> bytes:
-    """An answer as bytes."""
+    """Return an answer as bytes."""
     return top.indices.astype("<i4").tobytes() + top.scores.astype("<f4").tobytes()

@@ -46,6 +46,7 @@ class ShardedRanker(ProbabilityRanker):
     """
 
     type_tag = "sharded"
+    _not_copied = ("_shards", "_pool")
 
     n_shards_: int
     model_: str  # name of the model that was cut
@@ -108,9 +109,6 @@ class ShardedRanker(ProbabilityRanker):
 
     def _scores_are_probabilities(self) -> bool:
         return self.probabilities_
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: v for name, v in vars(self).items() if name not in ("_shards", "_pool")}
 
     def _get_state(self) -> persist.State:
         state = super()._get_state()

@@ -15,13 +15,16 @@ from __future__ import annotations
 
 import copy
 import secrets
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from longtail._validation import as_k
 from longtail.exceptions import ModelFormatError
 from longtail.linear.search.layer import Layer
+
+if TYPE_CHECKING:
+    from longtail.linear.ranker import LinearRanker
 
 __all__ = ["ShardMark", "check_whole", "label_shards"]
 
@@ -48,7 +51,7 @@ class ShardMark(NamedTuple):
         return mark
 
 
-def check_whole(model: Any) -> None:
+def check_whole(model: LinearRanker) -> None:
     """Raise ValueError if a model is a shard, and what ``_check_fitted`` raises."""
     model._check_fitted()
     if model.shard_ is not None:
@@ -57,7 +60,7 @@ def check_whole(model: Any) -> None:
         )
 
 
-def label_shards(model: Any, n: int, name: str | None = None) -> list[Any]:
+def label_shards(model: LinearRanker, n: int, name: str | None = None) -> list[LinearRanker]:
     """Return a fitted ``OneVsAll`` or ``XRLinear`` as ``n`` models of some labels each.
 
     A shard keeps the label ids of the whole and answers with its own labels only. It is saved and
@@ -94,7 +97,9 @@ def label_shards(model: Any, n: int, name: str | None = None) -> list[Any]:
 
 
 def _cut(layer: Layer, first: int, last: int) -> tuple[Layer, slice]:
-    """The blocks ``first .. last`` (end excluded) of a layer, and the children that they are."""
+    """Return the blocks ``first .. last`` (end excluded) of a layer, and the children that they
+    are.
+    """
     a = layer.arrays
     out = {"parent_chunks": np.clip(a["parent_chunks"], first, last) - first}
     bounds = {}

@@ -56,25 +56,43 @@ class XRLinear(LinearRanker):
 
     Parameters
     ----------
-    tree : a ``LabelTree`` (fitted anew on the training data), or None for the default
-    loss : "squared_hinge", "hinge", "logistic" or "huber_hinge"
-    C : cost of an error, against the regulariser; a number, or one per level
-    positive_weight, negative_weight : multiply the cost of positives and negatives; a number, or
-        one per label (``linear.train.label_weights`` says what an inner node makes of them)
-    missing_labels, correction : as in ``OneVsAll``; in a tree with inner nodes, corrections by
-        weights only (the "surrogate" ones)
-    cost_weights : weight of a positive by its relevance, the number of positive labels below the
-        node: None, "counts", or "normalized" (XR-Transformer eq. 6: divided by the row's sum)
-    negatives : rows that the children of a node train on: "tfn" those positive for it, "man" those
-        whose beam reaches it, with each child's own positives, "tfn+man" both; one name for all
-        levels, or one for each but the first (``longtail.linear.train.negatives``)
-    l1, smoothing, solver, tolerance, max_iter, bias, regularize_bias, threshold, prune_budget,
-        start : as in ``OneVsAll``
-    beam : nodes kept per level, a number or one per level; None searches exactly
-    post_processor : "l3-hinge" and its kin, for all levels or one name per level
-    normalize : scale rows to unit length, before the bias is appended
-    memory_limit : bytes, or a text like "8GB", that training plans for (``linear.train.memory``)
-    random_state, n_jobs : the same seed gives the same bits for any number of threads
+    tree : LabelTree or None
+        A ``LabelTree`` (fitted anew on the training data), or None for the default.
+    loss : str
+        "squared_hinge", "hinge", "logistic" or "huber_hinge".
+    C : float or sequence of float
+        Cost of an error, against the regulariser; a number, or one per level.
+    positive_weight, negative_weight : float or array of shape (L,)
+        Multiply the cost of positives and negatives; a number, or one per label
+        (``linear.train.label_weights`` says what an inner node makes of them).
+    missing_labels, correction : array of shape (L,), propensity model or None; str
+        As in ``OneVsAll``; in a tree with inner nodes, corrections by weights only (the "surrogate"
+        ones).
+    cost_weights : str or None
+        Weight of a positive by its relevance, the number of positive labels below the node: None,
+        "counts", or "normalized" (XR-Transformer eq. 6: divided by the row's sum).
+    negatives : str or sequence of str
+        Rows that the children of a node train on: "tfn" those positive for it, "man" those whose
+        beam reaches it, with each child's own positives, "tfn+man" both; one name for all levels,
+        or one for each but the first (``longtail.linear.train.negatives``).
+    l1, smoothing, bias, threshold : float
+        As in ``OneVsAll``.
+    tolerance, prune_budget : float or None
+        As in ``OneVsAll``.
+    solver, start : str
+        As in ``OneVsAll``.
+    max_iter, regularize_bias : int; bool
+        As in ``OneVsAll``.
+    beam : int, sequence of int or None
+        Nodes kept per level, a number or one per level; None searches exactly.
+    post_processor : str or sequence of str
+        "l3-hinge" and its kin, for all levels or one name per level.
+    normalize : bool
+        Scale rows to unit length, before the bias is appended.
+    memory_limit : int, float, str or None
+        Bytes, or a text like "8GB", that training plans for (``linear.train.memory``).
+    random_state, n_jobs : int, Generator, RandomState or None; int or None
+        The same seed gives the same bits for any number of threads.
 
     A probabilistic label tree is ``XRLinear(loss="logistic", post_processor="sigmoid")``; Parabel's
     setting is ``tree=LabelTree(branching=2)``, Bonsai's a wide tree, both with "l2-hinge".
@@ -161,15 +179,28 @@ class XRLinear(LinearRanker):
     ) -> Any:
         """Learn from features ``X`` (n, d) and labels ``Y`` (n, L).
 
-        ``sample_weight`` (n,) multiplies the cost of every row. ``extra_rows``: sparse (n, L); an
-        entry that is not zero makes the row one that the parents of the label also train on, as
-        negatives mined elsewhere. ``label_features``: sparse (L, d'), for trees that use label
-        texts. ``checkpoint``: a folder for finished parts; a training that was cut short, called
-        again with the same folder, data and parameters, goes on from there; inside
-        ``joblib.parallel_config`` its workers train the parts (``longtail.distributed``).
-        ``keep_rows``: so many training rows stay with the model, as negatives for ``add_labels``.
-        ``n_label_rows``: so many of the last rows were made of label texts (``longtail.augment``);
-        propensities are not counted on them.
+        Parameters
+        ----------
+        X : matrix of shape (n, d)
+            Rows of features.
+        Y : matrix of shape (n, L), or list of lists of int
+            Labels of the rows.
+        sample_weight : array of shape (n,), default=None
+            Multiplies the cost of every row.
+        extra_rows : sparse matrix of shape (n, L), default=None
+            Sparse (n, L); an entry that is not zero makes the row one that the parents of the
+            label also train on, as negatives mined elsewhere.
+        label_features : matrix of shape (L, d), default=None
+            Sparse (L, d'), for trees that use label texts.
+        checkpoint : str or path, default=None
+            A folder for finished parts; a training that was cut short, called again with the
+            same folder, data and parameters, goes on from there; inside
+            ``joblib.parallel_config`` its workers train the parts (``longtail.distributed``).
+        keep_rows : int, default=None
+            So many training rows stay with the model, as negatives for ``add_labels``.
+        n_label_rows : int, default=0
+            So many of the last rows were made of label texts (``longtail.augment``);
+            propensities are not counted on them.
         """
         return self._fit_with(
             X,
@@ -345,12 +376,26 @@ class XRLinear(LinearRanker):
         include: Any = None,
         exclude: Any = None,
     ) -> TopK:
-        """The k best labels of each row, best first; equal scores go to the smaller label id.
+        """Return the k best labels of each row, best first; equal scores go to the smaller label
+        id.
 
         ``beam`` overrides the model's for this call; None searches every node, exactly.
         ``include`` and ``exclude`` choose labels, as for every ranker. They act inside
         the search: nodes with no allowed label below them are not kept, and the beam widens where
         it must, so that k labels come back if k are allowed.
+
+        Parameters
+        ----------
+        X : matrix of shape (n, d)
+            Features, as wide as those of ``fit``.
+        k : int, default=5
+            Answers per row.
+        beam : int, sequence of int or None, default="default"
+            Nodes kept on each level, instead of the parameter.
+        include : list of labels, mask or matrix, default=None
+            Labels to choose from.
+        exclude : list of labels, mask or matrix, default=None
+            Labels to leave out.
         """
         self._check_fitted()
         wanted: Any = self.beam if isinstance(beam, str) and beam == "default" else beam
@@ -420,7 +465,8 @@ class XRLinear(LinearRanker):
 
 
 def default_tree(n_labels: int, features_per_label: int = 256) -> LabelTree:
-    """A wide and shallow tree: clusters of about 600 labels, at most 64 children per inner node.
+    """Return a wide and shallow tree: clusters of about 600 labels, at most 64 children per inner
+    node.
 
     Labels are clustered by their strongest features: as good a tree, in half the time.
     """

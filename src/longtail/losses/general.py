@@ -36,7 +36,7 @@ class Unbiased:
     ----------
     loss : callable
         Of complete labels, one of this room or your own; called with many label sets at a time.
-    max_exact : int
+    max_exact, n_draws : int
         Rows with at most this many observed labels sum over all 2^m sub-sets; the others draw
         ``n_draws`` of them at random, which is unbiased too.
     draw : str
@@ -78,7 +78,15 @@ class Unbiased:
     def terms(
         self, labels: sp.csr_matrix, propensity: np.ndarray
     ) -> Iterator[tuple[int, sp.csr_matrix, np.ndarray]]:
-        """Yield, row by row, sub-sets of its labels, CSR (m, L), and the weight (m,) of each."""
+        """Yield, row by row, sub-sets of its labels, CSR (m, L), and the weight (m,) of each.
+
+        Parameters
+        ----------
+        labels : tuple of int
+            Labels of a row.
+        propensity : ndarray of shape (L,)
+            Propensities.
+        """
         if self.draw not in ("weight", "half"):
             raise ValueError(f"draw must be 'weight' or 'half', got {self.draw!r}")
         if isinstance(self.max_exact, bool) or not 0 <= self.max_exact <= 24:

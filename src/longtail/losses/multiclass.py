@@ -21,7 +21,7 @@ MULTICLASS = ("softmax", *BINARY_LOSSES)
 
 
 def sum_over_picks(observed: Observed, base: str | BinaryLoss, weights: np.ndarray) -> LossValue:
-    """``sum_j w_j l_j(s)``, with the weights of the observed labels."""
+    """Return ``sum_j w_j l_j(s)``, with the weights of the observed labels."""
     if isinstance(base, str) and base not in MULTICLASS:
         raise ValueError(
             f"base must be one of {', '.join(MULTICLASS)}, or a BinaryLoss, got {base!r}"

@@ -35,7 +35,9 @@ class Observed(NamedTuple):
 
 
 def check_inputs(scores: Any, Y: Any, propensity: Any) -> Observed:
-    """Scores, labels and propensities in one form; refuses what is not finite or does not fit."""
+    """Return scores, labels and propensities in one form; refuse what is not finite or does not
+    fit.
+    """
     try:
         s = np.asarray(scores, dtype=np.float64)
     except (TypeError, ValueError):

@@ -17,7 +17,7 @@ __all__ = ["OVA", "OVAN", "sum_over_labels"]
 def sum_over_labels(
     observed: Observed, base: str | BinaryLoss, positive: np.ndarray, negative: np.ndarray
 ) -> LossValue:
-    """``sum_j a_j l1(s_j) + b_j l0(s_j)``: ``positive`` and ``negative`` hold a and b of the
+    """Return ``sum_j a_j l1(s_j) + b_j l0(s_j)``: ``positive`` and ``negative`` hold a and b of the
     observed labels; the others have 0 and 1.
     """
     loss = as_binary(base)
@@ -38,7 +38,10 @@ class OVA:
     hinges and the logistic loss the sum has no lower bound, and only the logistic loss and the
     squared error stay convex. To measure with; to train, prefer ``Surrogate``.
 
-    ``base``: a binary loss by name (``longtail.losses.binary``), or a ``BinaryLoss``.
+    Parameters
+    ----------
+    base : str or BinaryLoss, default="logistic"
+        A binary loss by name (``longtail.losses.binary``), or a ``BinaryLoss``.
 
     >>> OVA("squared_error")([[0.0, 0.0]], [[0]], [0.5, 1.0]).value
     array([2.])
@@ -62,6 +65,13 @@ class OVAN:
     ``estimate`` of ``T_j`` from observed labels: "bound" or "unbiased" (``normalized_weights``).
     The second makes the loss unbiased. With the first it is a heuristic: ``l1 - l0`` changes sign,
     so a T that is too large does not bound the loss from above, as it does in ``PALN``.
+
+    Parameters
+    ----------
+    base : str or BinaryLoss, default="logistic"
+        A binary loss, or its name.
+    estimate : {"bound", "unbiased"}, default="bound"
+        How ``T_j`` is estimated from observed labels.
 
     >>> OVAN("hinge")([[0.5, -2.0]], [[0]]).value
     array([0.5])

@@ -24,8 +24,11 @@ class PAL:
     Unbiased, with weights that are never negative: a loss to train with as it is. Its optimum
     orders labels by their probability, as precision at k wants.
 
-    ``base``: "softmax", or a binary loss that takes the picked label for the only one
-    (``longtail.losses.multiclass``).
+    Parameters
+    ----------
+    base : str or BinaryLoss, default="softmax"
+        "softmax", or a binary loss that takes the picked label for the only one
+        (``longtail.losses.multiclass``).
 
     >>> PAL()([[0.0, 0.0]], [{0, 1}], [0.5, 1.0]).value.round(6)
     array([2.079442])
@@ -47,6 +50,13 @@ class PALN:
 
     ``estimate`` of ``T_j`` from observed labels: "bound", which bounds the loss from above on
     average, or "unbiased", which is negative for some rows and cannot be trained with.
+
+    Parameters
+    ----------
+    base : str or BinaryLoss, default="softmax"
+        A binary loss, or its name.
+    estimate : {"bound", "unbiased"}, default="bound"
+        How ``T_j`` is estimated from observed labels.
 
     >>> PALN()([[0.0, 0.0]], [{0, 1}]).value.round(6)
     array([0.693147])
@@ -70,7 +80,12 @@ class POL:
 
     With complete labels ``|T| = 1``, and any label of the row is as likely.
 
-    ``random_state``: an int draws the same labels in every call; a Generator draws anew.
+    Parameters
+    ----------
+    base : str or BinaryLoss, default="softmax"
+        A binary loss, or its name.
+    random_state : int or Generator, default=0
+        An int draws the same labels in every call; a Generator draws anew.
 
     >>> POL()([[0.0, 0.0]], [{0, 1}]).value.round(6)
     array([0.693147])
@@ -88,7 +103,9 @@ class POL:
 
 
 def pick_one(share: sp.csr_matrix, random_state: Any) -> np.ndarray:
-    """Beside ``share.data``: the row's total at one entry, drawn by its share, and 0 elsewhere."""
+    """Return, beside ``share.data``, the row's total at one entry, drawn by its share, and 0
+    elsewhere.
+    """
     rng = np.random.default_rng(as_seed(random_state))
     sizes = np.diff(share.indptr)
     rows = np.repeat(np.arange(share.shape[0]), sizes)

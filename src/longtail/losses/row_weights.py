@@ -30,13 +30,14 @@ ESTIMATES = ("bound", "unbiased")
 
 
 def normalized_weights(Y: Any, propensity: Any = None, *, estimate: str = "bound") -> sp.csr_matrix:
-    """``T_j`` of every observed label, estimated from observed ones: CSR (n, L) float64.
+    """Return ``T_j`` of every observed label, estimated from observed ones: CSR (n, L) float64.
 
     Parameters
     ----------
     Y : matrix of shape (n, L), or list of lists of int
         Observed labels.
-    propensity : array (L,) or model, None for complete labels
+    propensity : array of shape (L,), propensity model or None
+        None for complete labels.
     estimate : str
         "bound" or "unbiased", see above; they agree where propensities are 1.
 

@@ -22,13 +22,20 @@ class Surrogate:
     itself (``OVA``) would leave it neither convex nor bounded. Multiplying everything by
     ``p/(2 - p)`` gives the same problem with negatives weighing less.
 
-    base : a binary loss
-    balance : None, "after" (PW-cb) or "before"; see ``surrogate_weights``
-    counts : (L,) observed positives of each label in the training data, for ``balance``
-    beta : of the balance; labels beyond some 1 / (1 - beta) positives weigh alike
-    mean_one : weights rescaled to mean 1, for deep models
-
     A graded label weighs with its value, and with the rest as a negative.
+
+    Parameters
+    ----------
+    base : str or BinaryLoss, default="logistic"
+        A binary loss, or its name.
+    balance : str, default=None
+        None, "after" (PW-cb) or "before"; see ``surrogate_weights``.
+    counts : array of shape (L,), default=None
+        Observed positives of each label in the training data, for ``balance``.
+    beta : float, default=0.9
+        Of the balance; labels beyond some 1 / (1 - beta) positives weigh alike.
+    mean_one : bool, default=False
+        Scale the weights to a mean of 1, for deep models.
 
     >>> Surrogate("hinge")([[0.0, 0.0]], [[0]], [0.5, 0.5]).value
     array([4.])

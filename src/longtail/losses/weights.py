@@ -24,6 +24,15 @@ def as_propensity(propensity: Any, n_labels: int, name: str = "propensity") -> n
     A model is any object with ``propensity_`` or ``inverse_``. Nothing is clipped: values outside
     (0, 1] are refused.
 
+    Parameters
+    ----------
+    propensity : array of shape (L,), or a propensity model
+        How likely a true label is to be observed.
+    n_labels : int
+        Number of labels, L.
+    name : str, default="propensity"
+        What it is called in messages.
+
     >>> as_propensity([1.0, 0.5], 2)
     array([1. , 0.5])
     """
@@ -73,11 +82,18 @@ def _is_fitted(model: Any) -> bool:
 
 
 def class_balance(counts: Any, beta: float = 0.9) -> np.ndarray:
-    """``c_j = (1 - beta) / (1 - beta^{n_j})`` (L,): 1 for a single positive, towards 1 - beta for
-    many.
+    """Return ``c_j = (1 - beta) / (1 - beta^{n_j})`` (L,): 1 for a single positive, towards 1 -
+    beta for many.
 
     The inverse of the effective number of samples (Cui et al. 2019). A label without positives gets
     0, having nothing to weigh. ``beta`` in [0, 1); 0 balances nothing.
+
+    Parameters
+    ----------
+    counts : array of shape (L,)
+        Positives of each label.
+    beta : float, default=0.9
+        Of the balance, in [0, 1); 0 balances nothing.
 
     >>> class_balance([0, 1, 2, 1000], beta=0.5)
     array([0.        , 1.        , 0.66666667, 0.5       ])
@@ -118,6 +134,20 @@ def surrogate_weights(
     ``c`` is ``class_balance``; ``counts`` (L,) are the observed positives ``n_j``, needed for it.
     ``mean_one`` rescales the weights to mean 1, as deep models want them; linear models use them
     raw. With p = 1 everywhere the weights are 1, or ``c(n)``.
+
+    Parameters
+    ----------
+    propensity : array of shape (L,), or a propensity model
+        How likely a true label is to be observed.
+    counts : array of shape (L,), default=None
+        Positives of each label.
+    balance : str, default=None
+        Whether labels are also balanced by their frequency, and when; see
+        ``surrogate_weights``.
+    beta : float, default=0.9
+        Of the balance, in [0, 1); 0 balances nothing.
+    mean_one : bool, default=False
+        Scale the weights to a mean of 1.
 
     >>> surrogate_weights([1.0, 0.5, 0.1])
     array([ 1.,  3., 19.])

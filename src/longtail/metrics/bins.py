@@ -62,6 +62,13 @@ def frequency_bins(train_Y: Any, n_bins: int = 5) -> LabelBins:
     of the volume begins. A label larger than a bin leaves the following bins empty; labels never
     seen in training are in the last bin.
 
+    Parameters
+    ----------
+    train_Y : matrix of shape (n, L), or array of shape (L,)
+        Training labels, or their counts.
+    n_bins : int, default=5
+        Number of bins.
+
     >>> bins = frequency_bins(np.array([4, 2, 1, 1, 0]), n_bins=2)
     >>> bins.bin_of_label, bins.volume
     (array([0, 1, 1, 1, 1]), array([4., 4.]))
@@ -114,6 +121,23 @@ def contribution_by_bin(
     contribution_b = (1 / (n k)) sum of the gains of predicted labels in bin b (times 1/p; divided
     by the PSP@k of the best rankings if ``normalize``). The contributions add up to
     ``precision_at_k`` or ``ps_precision_at_k``.
+
+    Parameters
+    ----------
+    Y_true : matrix of shape (n, L), or list of lists of int
+        True labels of the rows.
+    top : TopK, matrix of scores, or lists of ids
+        The answers, best first.
+    bins : LabelBins
+        Groups of labels by frequency.
+    k : int, default=5
+        Answers per row that count.
+    p : array of shape (L,), or a propensity model, default=None
+        Propensities of labels.
+    normalize : bool, default=True
+        Divide by the largest value that any answers could have.
+    compat : str, default=None
+        Conventions of another evaluator (``longtail.metrics.conventions``).
 
     >>> bins = frequency_bins(np.array([4, 2, 1, 1]), n_bins=2)
     >>> top = np.array([[0.9, 0.8, 0.1, 0.0], [0.9, 0.1, 0.2, 0.0]])

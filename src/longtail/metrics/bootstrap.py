@@ -67,6 +67,27 @@ def bootstrap_interval(
     Same seed, same interval, for any number of threads. See ``bootstrap_intervals`` for how the
     interval is made, and for many metrics at the price of one.
 
+    Parameters
+    ----------
+    metric : callable
+        ``metric(Y_true, top, *args, **options)``.
+    Y_true : matrix of shape (n, L), or list of lists of int
+        True labels of the rows.
+    top : TopK, matrix of scores, or lists of ids
+        The answers, best first.
+    *args : object
+        Further arguments of the metric.
+    n_resamples : int, default=1000
+        Resamples of the bootstrap; 0 for no intervals.
+    confidence : float, default=0.95
+        Share of resamples that the interval holds.
+    random_state : int, Generator or None, default=0
+        Seed.
+    n_jobs : int, default=None
+        Number of threads; None is all cores. Results do not depend on it.
+    **options : object
+        Options of the metric.
+
     >>> from longtail.metrics import precision_at_k
     >>> scores = np.eye(4)[[0, 1, 2, 2]]
     >>> print(bootstrap_interval(precision_at_k, [[0], [1], [2], [3]], scores, k=1))
@@ -96,6 +117,23 @@ def bootstrap_intervals(
     is not drawn (37 % of the time) scores 0. Their values on resamples are therefore moved so that
     their mean is the estimate, and cut to [0, 1]. Where most labels have one or two test rows, take
     such an interval as rough.
+
+    Parameters
+    ----------
+    metrics : mapping of str to callable
+        Metrics by name, called as ``metric(Y_true, top)``.
+    Y_true : matrix of shape (n, L), or list of lists of int
+        True labels of the rows.
+    top : TopK, matrix of scores, or lists of ids
+        The answers, best first.
+    n_resamples : int, default=1000
+        Resamples of the bootstrap; 0 for no intervals.
+    confidence : float, default=0.95
+        Share of resamples that the interval holds.
+    random_state : int, Generator or None, default=0
+        Seed.
+    n_jobs : int, default=None
+        Number of threads; None is all cores. Results do not depend on it.
 
     >>> from functools import partial
     >>> from longtail.metrics import macro_recall_at_k, precision_at_k

@@ -40,9 +40,21 @@ def reliability(
     """Return the mean probability and hit rate of the first k answers of every row, in bins of
     equal mass.
 
-    The scores of ``top`` must be probabilities; empty slots are no pairs. ``labels``: a mask (L,)
-    of labels to look at, for instance the rare ones. Pairs of equal probability are in the order of
-    rows; fewer pairs than bins make fewer bins.
+    The scores of ``top`` must be probabilities; empty slots are no pairs.
+
+    Parameters
+    ----------
+    Y_true : matrix of shape (n, L), or list of lists of int
+        True labels of the rows.
+    top : TopK, matrix of scores, or lists of ids
+        The answers, best first.
+    k : int, default=5
+        Answers per row that count.
+    n_bins : int, default=15
+        Number of bins.
+    labels : mask of shape (L,), default=None
+        A mask (L,) of labels to look at, for instance the rare ones. Pairs of equal probability
+        are in the order of rows; fewer pairs than bins make fewer bins.
 
     >>> import longtail as lt
     >>> top = lt.TopK([[0, 1], [1, 0]], [[0.9, 0.2], [0.8, 0.3]], n_labels=2)
@@ -82,11 +94,24 @@ def reliability(
 def expected_calibration_error(
     Y_true: Any, top: Any, k: int = 5, *, n_bins: int = 15, labels: Any = None
 ) -> float:
-    """ECE: ``sum_b (n_b / n) |mean probability of bin b - hit rate of bin b|``.
+    """Return the ECE, ``sum_b (n_b / n) |mean probability of bin b - hit rate of bin b|``.
 
     Over all pairs of a row and one of its first k answers, in ``n_bins`` bins of equal mass
     (Naeini, Cooper and Hauskrecht 2015; equal mass as in Nixon et al. 2019). 0 is best. Arguments
     as for ``reliability``.
+
+    Parameters
+    ----------
+    Y_true : matrix of shape (n, L), or list of lists of int
+        True labels of the rows.
+    top : TopK, matrix of scores, or lists of ids
+        The answers, best first.
+    k : int, default=5
+        Answers per row that count.
+    n_bins : int, default=15
+        Number of bins.
+    labels : mask of shape (L,), default=None
+        Labels to look at; None is all.
 
     >>> import longtail as lt
     >>> top = lt.TopK([[0], [0]], [[0.75], [0.75]], n_labels=2)

@@ -77,32 +77,74 @@ class ConfusionCounts:
         return count
 
     def precision(self, epsilon: float = 0.0) -> np.ndarray:
-        """tp / (tp + fp)"""
+        """Return tp / (tp + fp).
+
+        Parameters
+        ----------
+        epsilon : float, default=0.0
+            Added to the denominator.
+        """
         return ratio(self.true_positives, self.predicted + epsilon)
 
     def recall(self, epsilon: float = 0.0) -> np.ndarray:
-        """tp / (tp + fn), the true positive rate"""
+        """Return tp / (tp + fn), the true positive rate.
+
+        Parameters
+        ----------
+        epsilon : float, default=0.0
+            Added to the denominator.
+        """
         return ratio(self.true_positives, self.positives + epsilon)
 
     def specificity(self, epsilon: float = 0.0) -> np.ndarray:
-        """tn / (tn + fp), the true negative rate"""
+        """Return tn / (tn + fp), the true negative rate.
+
+        Parameters
+        ----------
+        epsilon : float, default=0.0
+            Added to the denominator.
+        """
         return ratio(self.true_negatives, self.n_rows - self.positives + epsilon)
 
     def f1(self, epsilon: float = 0.0) -> np.ndarray:
-        """2 tp / (2 tp + fp + fn)"""
+        """Return 2 tp / (2 tp + fp + fn).
+
+        Parameters
+        ----------
+        epsilon : float, default=0.0
+            Added to the denominator.
+        """
         return ratio(2 * self.true_positives, self.predicted + self.positives + epsilon)
 
     def balanced_accuracy(self, epsilon: float = 0.0) -> np.ndarray:
-        """(recall + specificity) / 2"""
+        """Return (recall + specificity) / 2.
+
+        Parameters
+        ----------
+        epsilon : float, default=0.0
+            Added to the denominator.
+        """
         mean: np.ndarray = (self.recall(epsilon) + self.specificity(epsilon)) / 2
         return mean
 
     def g_mean(self, epsilon: float = 0.0) -> np.ndarray:
-        """sqrt(recall * specificity)"""
+        """Return sqrt(recall * specificity).
+
+        Parameters
+        ----------
+        epsilon : float, default=0.0
+            Added to the denominator.
+        """
         mean: np.ndarray = np.sqrt(self.recall(epsilon) * self.specificity(epsilon))
         return mean
 
     def fowlkes_mallows(self, epsilon: float = 0.0) -> np.ndarray:
-        """sqrt(precision * recall)"""
+        """Return sqrt(precision * recall).
+
+        Parameters
+        ----------
+        epsilon : float, default=0.0
+            Added to the denominator.
+        """
         mean: np.ndarray = np.sqrt(self.precision(epsilon) * self.recall(epsilon))
         return mean

@@ -37,6 +37,15 @@ def filter_predictions(top: Any, pairs: Any, k: int | None = None) -> TopK:
 
     Refuses pairs that name a row or label that does not exist.
 
+    Parameters
+    ----------
+    top : TopK, matrix of scores, or lists of ids
+        The answers, best first.
+    pairs : array of shape (m, 2)
+        Pairs (row, label).
+    k : int, default=None
+        Slots of the result; None is as many as every row can fill.
+
     >>> top = filter_predictions(TopK([[2, 0, 1]], [[0.9, 0.5, 0.4]], n_labels=9), [[0, 2]])
     >>> top.indices
     array([[0, 1]], dtype=int32)
@@ -92,6 +101,13 @@ def filter_truth(Y_true: Any, pairs: Any) -> sp.csr_matrix:
     """Return the truth without the given (row, label) pairs, as CSR float32.
 
     Pairs that are not in it are ignored; pairs that name no row or label are refused.
+
+    Parameters
+    ----------
+    Y_true : matrix of shape (n, L), or list of lists of int
+        True labels of the rows.
+    pairs : array of shape (m, 2)
+        Pairs (row, label).
 
     >>> filter_truth([[0, 2], [1]], [[0, 2]]).toarray()
     array([[1., 0., 0.],

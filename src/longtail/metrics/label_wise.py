@@ -49,6 +49,17 @@ def confusion_at_k(
 ) -> ConfusionCounts:
     """Return confusion counts of every label when each row predicts its first k labels.
 
+    Parameters
+    ----------
+    Y_true : matrix of shape (n, L), or list of lists of int
+        True labels of the rows.
+    top : TopK, matrix of scores, or lists of ids
+        The answers, best first.
+    k : int, default=5
+        Answers per row that count.
+    compat : str, default=None
+        Conventions of another evaluator (``longtail.metrics.conventions``).
+
     >>> counts = confusion_at_k([[0, 2], [1]], np.array([[0.9, 0.8, 0.1], [0.9, 0.1, 0.2]]), k=1)
     >>> counts.true_positives, counts.predicted, counts.positives
     (array([1., 0., 0.]), array([2., 0., 0.]), array([1., 1., 1.]))
@@ -92,6 +103,19 @@ def macro_precision_at_k(
 ) -> float:
     """Return the mean over labels of tp / (tp + fp); 0 for a label that is never predicted.
 
+    Parameters
+    ----------
+    Y_true : matrix of shape (n, L), or list of lists of int
+        True labels of the rows.
+    top : TopK, matrix of scores, or lists of ids
+        The answers, best first.
+    k : int, default=5
+        Answers per row that count.
+    labels : str, default="all"
+        Which labels to average over: "all", or "present" in the truth.
+    compat : str, default=None
+        Conventions of another evaluator (``longtail.metrics.conventions``).
+
     >>> macro_precision_at_k([[0], [1]], np.array([[0.9, 0.8], [0.9, 0.1]]), k=1)
     0.25
     """
@@ -103,6 +127,19 @@ def macro_recall_at_k(
     Y_true: Any, top: Any, k: int = 5, *, labels: str = "all", compat: str | None = None
 ) -> float:
     """Return the mean over labels of tp / (tp + fn); 0 for a label that no row has.
+
+    Parameters
+    ----------
+    Y_true : matrix of shape (n, L), or list of lists of int
+        True labels of the rows.
+    top : TopK, matrix of scores, or lists of ids
+        The answers, best first.
+    k : int, default=5
+        Answers per row that count.
+    labels : str, default="all"
+        Which labels to average over: "all", or "present" in the truth.
+    compat : str, default=None
+        Conventions of another evaluator (``longtail.metrics.conventions``).
 
     >>> macro_recall_at_k([[0], [1]], np.array([[0.9, 0.8], [0.9, 0.1]]), k=1)
     0.5
@@ -116,6 +153,19 @@ def macro_f1_at_k(
 ) -> float:
     """Return the mean over labels of 2 tp / (2 tp + fp + fn); 0 for a label that no row has or
     predicts.
+
+    Parameters
+    ----------
+    Y_true : matrix of shape (n, L), or list of lists of int
+        True labels of the rows.
+    top : TopK, matrix of scores, or lists of ids
+        The answers, best first.
+    k : int, default=5
+        Answers per row that count.
+    labels : str, default="all"
+        Which labels to average over: "all", or "present" in the truth.
+    compat : str, default=None
+        Conventions of another evaluator (``longtail.metrics.conventions``).
 
     >>> round(macro_f1_at_k([[0], [1]], np.array([[0.9, 0.8], [0.9, 0.1]]), k=1), 4)
     0.3333
@@ -132,6 +182,19 @@ def macro_balanced_accuracy_at_k(
     Recall is tp / (tp + fn), specificity tn / (tn + fp). Close to 1/2 for every label that is never
     predicted, so with many labels it moves little.
 
+    Parameters
+    ----------
+    Y_true : matrix of shape (n, L), or list of lists of int
+        True labels of the rows.
+    top : TopK, matrix of scores, or lists of ids
+        The answers, best first.
+    k : int, default=5
+        Answers per row that count.
+    labels : str, default="all"
+        Which labels to average over: "all", or "present" in the truth.
+    compat : str, default=None
+        Conventions of another evaluator (``longtail.metrics.conventions``).
+
     >>> macro_balanced_accuracy_at_k([[0], [1]], np.array([[0.9, 0.8], [0.9, 0.1]]), k=1)
     0.5
     """
@@ -147,6 +210,19 @@ def macro_g_mean_at_k(
     For sqrt(precision * recall), which some papers call G-mean too, see
     ``macro_fowlkes_mallows_at_k``.
 
+    Parameters
+    ----------
+    Y_true : matrix of shape (n, L), or list of lists of int
+        True labels of the rows.
+    top : TopK, matrix of scores, or lists of ids
+        The answers, best first.
+    k : int, default=5
+        Answers per row that count.
+    labels : str, default="all"
+        Which labels to average over: "all", or "present" in the truth.
+    compat : str, default=None
+        Conventions of another evaluator (``longtail.metrics.conventions``).
+
     >>> macro_g_mean_at_k([[0], [1]], np.array([[0.9, 0.8], [0.1, 0.9]]), k=1)
     1.0
     """
@@ -160,6 +236,19 @@ def macro_fowlkes_mallows_at_k(
     """Return the mean over labels of sqrt(precision * recall).
 
     Some papers call it G-mean; the usual one is ``macro_g_mean_at_k``.
+
+    Parameters
+    ----------
+    Y_true : matrix of shape (n, L), or list of lists of int
+        True labels of the rows.
+    top : TopK, matrix of scores, or lists of ids
+        The answers, best first.
+    k : int, default=5
+        Answers per row that count.
+    labels : str, default="all"
+        Which labels to average over: "all", or "present" in the truth.
+    compat : str, default=None
+        Conventions of another evaluator (``longtail.metrics.conventions``).
 
     >>> round(macro_fowlkes_mallows_at_k([[0], [1]], np.array([[0.9, 0.8], [0.9, 0.1]]), k=1), 4)
     0.3536
@@ -176,6 +265,19 @@ def coverage_at_k(
 
     Out of all L labels, or with ``labels="present"`` out of those that occur in ``Y_true`` (then 1
     is within reach).
+
+    Parameters
+    ----------
+    Y_true : matrix of shape (n, L), or list of lists of int
+        True labels of the rows.
+    top : TopK, matrix of scores, or lists of ids
+        The answers, best first.
+    k : int, default=5
+        Answers per row that count.
+    labels : str, default="all"
+        Which labels to average over: "all", or "present" in the truth.
+    compat : str, default=None
+        Conventions of another evaluator (``longtail.metrics.conventions``).
 
     >>> scores = np.array([[0.9, 0.8, 0.0], [0.9, 0.1, 0.0]])
     >>> coverage_at_k([[0], [1]], scores, k=1, labels="present")

@@ -30,8 +30,20 @@ T = TypeVar("T")
 class Matches:
     """A ranking matched against the truth; made by ``match``, given to metrics in place of ``top``.
 
-    ``truth`` (n, L) canonical CSR; ``top`` the ranking; ``gains`` (n, top.k) float32, the truth
-    value of each predicted label; ``weights`` (n,) float64 or None, how much each row counts.
+    Parameters
+    ----------
+    truth : csr_matrix of shape (n, L)
+        The true labels, in canonical form.
+    top : TopK
+        The ranking.
+    gains : ndarray of shape (n, top.k)
+        The truth value of each predicted label, float32.
+    weights : ndarray of shape (n,) or None
+        How much each row counts, float64.
+    source : object
+        What the truth was given as; None for ``truth`` itself.
+    n_jobs : int or None
+        Number of threads; None is all cores.
     """
 
     truth: sp.csr_matrix
@@ -72,23 +84,45 @@ class Matches:
     # Sums along rows.
 
     def hits(self, k: int) -> np.ndarray:
-        """Return the sum of the first k gains of each row, (n,)."""
+        """Return the sum of the first k gains of each row, (n,).
+
+        Parameters
+        ----------
+        k : int
+            Answers per row that count.
+        """
         return self._plain.hits(k)
 
     def dcg(self, k: int) -> np.ndarray:
         """Return the sum of the first k gains of each row, the l-th divided by log2(l + 1),
         (n,).
+
+        Parameters
+        ----------
+        k : int
+            Answers per row that count.
         """
         return self._plain.dcg(k)
 
     def ideal_dcg(self, k: int) -> np.ndarray:
-        """Return the largest DCG@k a ranking of the row could have, (n,)."""
+        """Return the largest DCG@k a ranking of the row could have, (n,).
+
+        Parameters
+        ----------
+        k : int
+            Answers per row that count.
+        """
         return self._plain.ideal_dcg(k)
 
     def under(self, inverse: np.ndarray) -> RowSums:
         """Return sums of gains times the inverse propensity of their label.
 
         The last propensities are remembered and known by value: arrays can change in place.
+
+        Parameters
+        ----------
+        inverse : ndarray of shape (L,)
+            Inverse propensities.
         """
         if self._scored is None or not np.array_equal(cast(Any, self._scored.inverse), inverse):
             inverse = inverse.copy()
@@ -100,6 +134,11 @@ class Matches:
     def predicted(self, k: int) -> np.ndarray:
         """Return how many labels each row predicts in its first k slots (k, unless it is padded),
         (n,).
+
+        Parameters
+        ----------
+        k : int
+            Answers per row that count.
         """
         return self._keep(
             ("predicted", k),
@@ -113,7 +152,13 @@ class Matches:
     # Sums along labels.
 
     def label_counts(self, k: int) -> ConfusionCounts:
-        """Return confusion counts of every label at k."""
+        """Return confusion counts of every label at k.
+
+        Parameters
+        ----------
+        k : int
+            Answers per row that count.
+        """
         return self._keep(("label_counts", k), lambda: self._count_labels(min(k, self.top.k)))
 
     def _count_labels(self, k: int) -> ConfusionCounts:
@@ -131,6 +176,11 @@ class Matches:
     def total_counts(self, k: int) -> ConfusionCounts:
         """Return the counts of all labels added up, as of one label with n L rows: for micro
         means.
+
+        Parameters
+        ----------
+        k : int
+            Answers per row that count.
         """
         return ConfusionCounts(
             self._total(self.hits(k)),
@@ -161,7 +211,13 @@ class Matches:
         return Matches(truth, self.top, gains, weights=self.weights, n_jobs=self.n_jobs)
 
     def reweighted(self, weights: np.ndarray) -> Matches:
-        """Return the same rows, row i counting ``weights[i]`` times."""
+        """Return the same rows, row i counting ``weights[i]`` times.
+
+        Parameters
+        ----------
+        weights : ndarray of shape (n,)
+            Weights of rows.
+        """
         weights = np.ascontiguousarray(weights, dtype=np.float64)
         out = Matches(
             self.truth,

@@ -31,6 +31,17 @@ def match(Y_true: Any, top: Any, k: int | None = None, *, n_jobs: int | None = N
     Refuses different numbers of rows or labels, label ids outside the truth, and a ``k`` beyond the
     slots of a TopK, unless its rows end before their slots do or already rank every label.
 
+    Parameters
+    ----------
+    Y_true : matrix of shape (n, L), or list of lists of int
+        True labels of the rows.
+    top : TopK, matrix of scores, or lists of ids
+        The answers, best first.
+    k : int, default=None
+        How deep the ranking must go; None is as deep as it goes.
+    n_jobs : int, default=None
+        Number of threads; None is all cores. Results do not depend on it.
+
     >>> m = match([[0, 2], [1]], TopK([[0, 1], [2, 1]], [[0.9, 0.8], [0.7, 0.1]], n_labels=3))
     >>> m.gains
     array([[1., 0.],

@@ -32,6 +32,17 @@ def micro_precision_at_k(Y_true: Any, top: Any, k: int = 5, *, compat: str | Non
 
     Equals P@k unless rows have fewer than k answers.
 
+    Parameters
+    ----------
+    Y_true : matrix of shape (n, L), or list of lists of int
+        True labels of the rows.
+    top : TopK, matrix of scores, or lists of ids
+        The answers, best first.
+    k : int, default=5
+        Answers per row that count.
+    compat : str, default=None
+        Conventions of another evaluator (``longtail.metrics.conventions``).
+
     >>> micro_precision_at_k([[0], [1]], np.array([[0.9, 0.8], [0.9, 0.1]]), k=1)
     0.5
     """
@@ -45,6 +56,17 @@ def micro_recall_at_k(Y_true: Any, top: Any, k: int = 5, *, compat: str | None =
 
     Rows with many labels weigh more than in ``recall_at_k``.
 
+    Parameters
+    ----------
+    Y_true : matrix of shape (n, L), or list of lists of int
+        True labels of the rows.
+    top : TopK, matrix of scores, or lists of ids
+        The answers, best first.
+    k : int, default=5
+        Answers per row that count.
+    compat : str, default=None
+        Conventions of another evaluator (``longtail.metrics.conventions``).
+
     >>> round(micro_recall_at_k([[0, 1], [1]], np.array([[0.9, 0.8], [0.1, 0.9]]), k=1), 4)
     0.6667
     """
@@ -54,7 +76,18 @@ def micro_recall_at_k(Y_true: Any, top: Any, k: int = 5, *, compat: str | None =
 
 @row_wise
 def micro_f1_at_k(Y_true: Any, top: Any, k: int = 5, *, compat: str | None = None) -> Rows:
-    """2 tp / (2 tp + fp + fn) with counts over all rows and labels.
+    """Return 2 tp / (2 tp + fp + fn) with counts over all rows and labels.
+
+    Parameters
+    ----------
+    Y_true : matrix of shape (n, L), or list of lists of int
+        True labels of the rows.
+    top : TopK, matrix of scores, or lists of ids
+        The answers, best first.
+    k : int, default=5
+        Answers per row that count.
+    compat : str, default=None
+        Conventions of another evaluator (``longtail.metrics.conventions``).
 
     >>> micro_f1_at_k([[0, 1], [1]], np.array([[0.9, 0.8], [0.1, 0.9]]), k=1)
     0.8
@@ -78,7 +111,18 @@ def _micro(
 def micro_balanced_accuracy_at_k(
     Y_true: Any, top: Any, k: int = 5, *, compat: str | None = None
 ) -> float:
-    """(recall + specificity) / 2 with counts over all rows and labels.
+    """Return (recall + specificity) / 2 with counts over all rows and labels.
+
+    Parameters
+    ----------
+    Y_true : matrix of shape (n, L), or list of lists of int
+        True labels of the rows.
+    top : TopK, matrix of scores, or lists of ids
+        The answers, best first.
+    k : int, default=5
+        Answers per row that count.
+    compat : str, default=None
+        Conventions of another evaluator (``longtail.metrics.conventions``).
 
     >>> micro_balanced_accuracy_at_k([[0], [1]], np.array([[0.9, 0.8], [0.1, 0.9]]), k=1)
     1.0
@@ -88,7 +132,18 @@ def micro_balanced_accuracy_at_k(
 
 @reweightable
 def micro_g_mean_at_k(Y_true: Any, top: Any, k: int = 5, *, compat: str | None = None) -> float:
-    """sqrt(recall * specificity) with counts over all rows and labels.
+    """Return sqrt(recall * specificity) with counts over all rows and labels.
+
+    Parameters
+    ----------
+    Y_true : matrix of shape (n, L), or list of lists of int
+        True labels of the rows.
+    top : TopK, matrix of scores, or lists of ids
+        The answers, best first.
+    k : int, default=5
+        Answers per row that count.
+    compat : str, default=None
+        Conventions of another evaluator (``longtail.metrics.conventions``).
 
     >>> micro_g_mean_at_k([[0], [1]], np.array([[0.9, 0.8], [0.1, 0.9]]), k=1)
     1.0
@@ -100,7 +155,18 @@ def micro_g_mean_at_k(Y_true: Any, top: Any, k: int = 5, *, compat: str | None =
 def micro_fowlkes_mallows_at_k(
     Y_true: Any, top: Any, k: int = 5, *, compat: str | None = None
 ) -> float:
-    """sqrt(precision * recall) with counts over all rows and labels.
+    """Return sqrt(precision * recall) with counts over all rows and labels.
+
+    Parameters
+    ----------
+    Y_true : matrix of shape (n, L), or list of lists of int
+        True labels of the rows.
+    top : TopK, matrix of scores, or lists of ids
+        The answers, best first.
+    k : int, default=5
+        Answers per row that count.
+    compat : str, default=None
+        Conventions of another evaluator (``longtail.metrics.conventions``).
 
     >>> round(micro_fowlkes_mallows_at_k([[0, 1], [1]], np.array([[0.9, 0.8], [0.1, 0.9]]), k=1), 4)
     0.8165

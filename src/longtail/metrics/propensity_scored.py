@@ -37,7 +37,7 @@ __all__ = [
 
 
 def inverse_propensities(p: Any, n_labels: int) -> np.ndarray:
-    """1/p as float64 (L,), from an object with ``inverse_`` or an array of propensities.
+    """Return 1/p as float64 (L,), from an object with ``inverse_`` or an array of propensities.
 
     >>> inverse_propensities([1.0, 0.5], 2)
     array([1., 2.])
@@ -73,11 +73,26 @@ def _rows(found: np.ndarray, ideal: np.ndarray, normalize: bool, m: Matches) -> 
 def ps_precision_at_k(
     Y_true: Any, top: Any, p: Any, k: int = 5, *, normalize: bool = True, compat: str | None = None
 ) -> Rows:
-    """PSP@k, precision with a hit on label l counted 1/p_l.
+    """Return PSP@k, precision with a hit on label l counted 1/p_l.
 
     Mean over rows of (1/k) sum_{l <= k} y_{r_l} / p_{r_l}, over that of the best rankings. The best
     ranking of a row lists its true labels by decreasing 1/p. ``normalize=False`` leaves out the
     division.
+
+    Parameters
+    ----------
+    Y_true : matrix of shape (n, L), or list of lists of int
+        True labels of the rows.
+    top : TopK, matrix of scores, or lists of ids
+        The answers, best first.
+    p : array of shape (L,), or a propensity model
+        Propensities of labels.
+    k : int, default=5
+        Answers per row that count.
+    normalize : bool, default=True
+        Divide by the largest value that any answers could have.
+    compat : str, default=None
+        Conventions of another evaluator (``longtail.metrics.conventions``).
 
     >>> scores = np.array([[0.9, 0.8, 0.7, 0.1], [0.1, 0.9, 0.2, 0.3]])
     >>> round(ps_precision_at_k([[0, 2], [1, 3]], scores, [1, 0.5, 0.25, 0.1], k=2), 7)
@@ -92,11 +107,26 @@ def ps_precision_at_k(
 def ps_recall_at_k(
     Y_true: Any, top: Any, p: Any, k: int = 5, *, normalize: bool = True, compat: str | None = None
 ) -> Rows:
-    """PSR@k: PSP@k with 1/||y||_1 in the place of 1/k.
+    """Return PSR@k: PSP@k with 1/||y||_1 in the place of 1/k.
 
     Mean over rows of (1/||y||_1) sum_{l <= k} y_{r_l} / p_{r_l}, over that of the best rankings.
     With p = 1 the normalised value is recall relative to the largest recall that k answers allow,
     not R@k itself.
+
+    Parameters
+    ----------
+    Y_true : matrix of shape (n, L), or list of lists of int
+        True labels of the rows.
+    top : TopK, matrix of scores, or lists of ids
+        The answers, best first.
+    p : array of shape (L,), or a propensity model
+        Propensities of labels.
+    k : int, default=5
+        Answers per row that count.
+    normalize : bool, default=True
+        Divide by the largest value that any answers could have.
+    compat : str, default=None
+        Conventions of another evaluator (``longtail.metrics.conventions``).
 
     >>> ps_recall_at_k([[0, 2]], np.array([[0.9, 0.8, 0.7]]), [1, 1, 0.5], k=2, normalize=False)
     0.5
@@ -110,9 +140,24 @@ def ps_recall_at_k(
 def ps_dcg_at_k(
     Y_true: Any, top: Any, p: Any, k: int = 5, *, normalize: bool = True, compat: str | None = None
 ) -> Rows:
-    """PSDCG@k: PSP@k with hits discounted by rank.
+    """Return PSDCG@k: PSP@k with hits discounted by rank.
 
     Mean over rows of sum_{l <= k} y_{r_l} / (p_{r_l} log2(l + 1)), over that of the best rankings.
+
+    Parameters
+    ----------
+    Y_true : matrix of shape (n, L), or list of lists of int
+        True labels of the rows.
+    top : TopK, matrix of scores, or lists of ids
+        The answers, best first.
+    p : array of shape (L,), or a propensity model
+        Propensities of labels.
+    k : int, default=5
+        Answers per row that count.
+    normalize : bool, default=True
+        Divide by the largest value that any answers could have.
+    compat : str, default=None
+        Conventions of another evaluator (``longtail.metrics.conventions``).
 
     >>> ps_dcg_at_k([[0, 2]], np.array([[0.9, 0.8, 0.7]]), [1, 1, 0.5], k=3, normalize=False)
     2.0
@@ -126,10 +171,25 @@ def ps_dcg_at_k(
 def ps_ndcg_at_k(
     Y_true: Any, top: Any, p: Any, k: int = 5, *, normalize: bool = True, compat: str | None = None
 ) -> Rows:
-    """PSnDCG@k: PSDCG@k, each row divided by its largest DCG@k without propensities.
+    """Return PSnDCG@k: PSDCG@k, each row divided by its largest DCG@k without propensities.
 
     Mean over rows of that, over that of the best rankings. The inner denominator is the one of
     nDCG, sum_{l <= min(k, ||y||_1)} 1 / log2(l + 1) for plain labels.
+
+    Parameters
+    ----------
+    Y_true : matrix of shape (n, L), or list of lists of int
+        True labels of the rows.
+    top : TopK, matrix of scores, or lists of ids
+        The answers, best first.
+    p : array of shape (L,), or a propensity model
+        Propensities of labels.
+    k : int, default=5
+        Answers per row that count.
+    normalize : bool, default=True
+        Divide by the largest value that any answers could have.
+    compat : str, default=None
+        Conventions of another evaluator (``longtail.metrics.conventions``).
 
     >>> scores = np.array([[0.9, 0.8, 0.7]])
     >>> round(ps_ndcg_at_k([[0, 2]], scores, [1, 1, 0.5], k=3, normalize=False), 4)

@@ -33,11 +33,22 @@ __all__ = [
 
 @row_wise
 def precision_at_k(Y_true: Any, top: Any, k: int = 5, *, compat: str | None = None) -> Rows:
-    """P@k, the fraction of the k answers that are right.
+    """Return P@k, the fraction of the k answers that are right.
 
     The mean over rows of (1/k) sum_{l <= k} y_{r_l}. Divides by k even where a row has fewer than k
     answers, or fewer than k labels. The most reported metric of the field, and the least
     informative about rare labels: see ``macro_precision_at_k`` and ``ps_precision_at_k``.
+
+    Parameters
+    ----------
+    Y_true : matrix of shape (n, L), or list of lists of int
+        True labels of the rows.
+    top : TopK, matrix of scores, or lists of ids
+        The answers, best first.
+    k : int, default=5
+        Answers per row that count.
+    compat : str, default=None
+        Conventions of another evaluator (``longtail.metrics.conventions``).
 
     >>> from longtail.answers import TopK
     >>> top = TopK([[0, 1], [1, 3]], [[0.9, 0.8], [0.9, 0.3]], n_labels=4)
@@ -52,10 +63,21 @@ def precision_at_k(Y_true: Any, top: Any, k: int = 5, *, compat: str | None = No
 
 @row_wise
 def recall_at_k(Y_true: Any, top: Any, k: int = 5, *, compat: str | None = None) -> Rows:
-    """R@k, the fraction of a row's labels that are found.
+    """Return R@k, the fraction of a row's labels that are found.
 
     The mean over rows of (1/||y||_1) sum_{l <= k} y_{r_l}. A row without labels counts as 0. Where
     rows have more than k labels, R@k cannot reach 1.
+
+    Parameters
+    ----------
+    Y_true : matrix of shape (n, L), or list of lists of int
+        True labels of the rows.
+    top : TopK, matrix of scores, or lists of ids
+        The answers, best first.
+    k : int, default=5
+        Answers per row that count.
+    compat : str, default=None
+        Conventions of another evaluator (``longtail.metrics.conventions``).
 
     >>> recall_at_k([[0, 2], [1]], np.array([[0.9, 0.8, 0.1], [0.1, 0.9, 0.2]]), k=1)
     0.75
@@ -66,11 +88,22 @@ def recall_at_k(Y_true: Any, top: Any, k: int = 5, *, compat: str | None = None)
 
 @row_wise
 def f1_at_k(Y_true: Any, top: Any, k: int = 5, *, compat: str | None = None) -> Rows:
-    """Instance-wise F1@k: the mean over rows of 2 h / (q + ||y||_1).
+    """Return the instance-wise F1@k: the mean over rows of 2 h / (q + ||y||_1).
 
     h is the number of hits among the q <= k labels predicted. Empty slots predict nothing, so q
     counts only the answers a row has; scikit-learn's ``average="samples"``. ``micro_f1_at_k`` and
     ``macro_f1_at_k`` average differently.
+
+    Parameters
+    ----------
+    Y_true : matrix of shape (n, L), or list of lists of int
+        True labels of the rows.
+    top : TopK, matrix of scores, or lists of ids
+        The answers, best first.
+    k : int, default=5
+        Answers per row that count.
+    compat : str, default=None
+        Conventions of another evaluator (``longtail.metrics.conventions``).
 
     >>> round(f1_at_k([[0, 2]], np.array([[0.9, 0.8, 0.1]]), k=1), 4)
     0.6667
@@ -81,12 +114,24 @@ def f1_at_k(Y_true: Any, top: Any, k: int = 5, *, compat: str | None = None) -> 
 
 @row_wise
 def dcg_at_k(Y_true: Any, top: Any, k: int = 5, *, compat: str | None = None) -> Rows:
-    """DCG@k, hits discounted by rank: the mean over rows of sum_{l <= k} y_{r_l} / log2(l + 1).
+    """Return DCG@k, hits discounted by rank: the mean over rows of sum_{l <= k} y_{r_l} / log2(l +
+    1).
 
     Not a fraction: it grows with k.
 
     Järvelin and Kekäläinen, "Cumulated gain-based evaluation of IR techniques", 2002; linear gain,
     as in all work on extreme classification.
+
+    Parameters
+    ----------
+    Y_true : matrix of shape (n, L), or list of lists of int
+        True labels of the rows.
+    top : TopK, matrix of scores, or lists of ids
+        The answers, best first.
+    k : int, default=5
+        Answers per row that count.
+    compat : str, default=None
+        Conventions of another evaluator (``longtail.metrics.conventions``).
 
     >>> round(dcg_at_k([[0, 2]], np.array([[0.9, 0.8, 0.7]]), k=3), 4)
     1.5
@@ -97,10 +142,21 @@ def dcg_at_k(Y_true: Any, top: Any, k: int = 5, *, compat: str | None = None) ->
 
 @row_wise
 def ndcg_at_k(Y_true: Any, top: Any, k: int = 5, *, compat: str | None = None) -> Rows:
-    """nDCG@k, the mean over rows of DCG@k / (the largest DCG@k possible for the row).
+    """Return nDCG@k, the mean over rows of DCG@k / (the largest DCG@k possible for the row).
 
     For plain labels the denominator is sum_{l <= min(k, ||y||_1)} 1 / log2(l + 1); for graded truth
     the row's values in descending order take the place of the ones. 0 for a row without labels.
+
+    Parameters
+    ----------
+    Y_true : matrix of shape (n, L), or list of lists of int
+        True labels of the rows.
+    top : TopK, matrix of scores, or lists of ids
+        The answers, best first.
+    k : int, default=5
+        Answers per row that count.
+    compat : str, default=None
+        Conventions of another evaluator (``longtail.metrics.conventions``).
 
     >>> round(ndcg_at_k([[0, 2]], np.array([[0.9, 0.8, 0.7]]), k=3), 7)
     0.9197208
@@ -112,10 +168,22 @@ def ndcg_at_k(Y_true: Any, top: Any, k: int = 5, *, compat: str | None = None) -
 
 @row_wise
 def hit_rate_at_k(Y_true: Any, top: Any, k: int = 5, *, compat: str | None = None) -> Rows:
-    """Hit rate@k, also success@k: the fraction of rows with a true label among the first k.
+    """Return the hit rate@k, also success@k: the fraction of rows with a true label among the first
+    k.
 
     napkinXC and DiSMEC++ call it abandonment@k, a word that web search uses for the complement.
     With graded truth, any value above 0 is a hit.
+
+    Parameters
+    ----------
+    Y_true : matrix of shape (n, L), or list of lists of int
+        True labels of the rows.
+    top : TopK, matrix of scores, or lists of ids
+        The answers, best first.
+    k : int, default=5
+        Answers per row that count.
+    compat : str, default=None
+        Conventions of another evaluator (``longtail.metrics.conventions``).
 
     >>> hit_rate_at_k([[0, 2], [1]], np.array([[0.9, 0.8, 0.1], [0.9, 0.1, 0.2]]), k=1)
     0.5
@@ -126,11 +194,23 @@ def hit_rate_at_k(Y_true: Any, top: Any, k: int = 5, *, compat: str | None = Non
 
 @row_wise
 def hamming_loss_at_k(Y_true: Any, top: Any, k: int = 5, *, compat: str | None = None) -> Rows:
-    """Hamming loss of the first k labels as a set: the fraction of the n L entries that are wrong.
+    """Return the Hamming loss of the first k labels as a set: the fraction of the n L entries that
+    are wrong.
 
     Lower is better. A row has q - h predictions that are false and ||y||_1 - h labels that are
     missed (h hits among q predictions). With many labels the fraction is tiny;
     ``compat="napkinxc"`` gives the number of wrong entries per row instead.
+
+    Parameters
+    ----------
+    Y_true : matrix of shape (n, L), or list of lists of int
+        True labels of the rows.
+    top : TopK, matrix of scores, or lists of ids
+        The answers, best first.
+    k : int, default=5
+        Answers per row that count.
+    compat : str, default=None
+        Conventions of another evaluator (``longtail.metrics.conventions``).
 
     >>> hamming_loss_at_k([[0, 2]], np.array([[0.9, 0.8, 0.1, 0.0]]), k=2)
     0.5

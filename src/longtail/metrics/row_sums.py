@@ -65,7 +65,7 @@ class RowSums:
 
 
 def discounts(k: int) -> np.ndarray:
-    """1 / log2(l + 1) for ranks l = 1 .. k."""
+    """Return 1 / log2(l + 1) for ranks l = 1 .. k."""
     return 1.0 / np.log2(np.arange(2, k + 2))
 
 

@@ -11,7 +11,7 @@ __all__ = ["tie_averaged_dcg"]
 
 
 def tie_averaged_dcg(matches: Matches, k: int) -> np.ndarray:
-    """DCG@k of each row (n,), averaged over all orders of labels with equal scores.
+    """Return DCG@k of each row (n,), averaged over all orders of labels with equal scores.
 
     A run of equal scores may reach beyond rank k, and its mean is taken over the whole run, so the
     ranking must show where the run ends: refused where it is cut off inside it. Score matrices are

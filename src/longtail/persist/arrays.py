@@ -68,8 +68,8 @@ def place(previous: Record | None) -> int:
 
 
 def plain_array(array: object, where: str) -> np.ndarray:
-    """``array`` as little-endian and row-major; refuses what a file may not hold (objects, texts,
-    complex numbers).
+    """Return ``array`` as little-endian and row-major; refuse what a file may not hold (objects,
+    texts, complex numbers).
     """
     if not isinstance(array, np.ndarray):
         raise TypeError(
@@ -145,7 +145,7 @@ def _digits(slots: Sequence[Slot]) -> bytes:
 
 
 def write_all(descriptor: int, data: memoryview) -> None:
-    """``os.write`` until all is written."""
+    """Call ``os.write`` until all is written."""
     while len(data):
         data = data[os.write(descriptor, data) :]
 
@@ -182,7 +182,9 @@ def check_size(name: str, size: int, expected: int) -> None:
 
 
 def read_file(descriptor: int, offset: int, size: int, name: str) -> np.ndarray:
-    """``size`` bytes of a file in memory that starts at a multiple of 64, as the kernels like."""
+    """Return ``size`` bytes of a file in memory that starts at a multiple of 64, as the kernels
+    like.
+    """
     raw = np.empty(size + ALIGN, np.uint8)
     start = -raw.ctypes.data % ALIGN
     raw = raw[start : start + size]

@@ -53,7 +53,7 @@ def check_bytes(entry: dict[str, Any], expected: int, where: str) -> None:
 
 
 def check_places(slots: list[Slot]) -> None:
-    """Arrays must not overlap, and must lie where no file is too long."""
+    """Refuse arrays that overlap, or lie where a file would be too long."""
     end = ALIGN
     for slot in sorted(slots, key=lambda slot: (slot.record.offset, slot.record.bytes)):
         record = slot.record

@@ -58,8 +58,8 @@ class Staging:
 
 @contextlib.contextmanager
 def replacing(path: str | os.PathLike[str], *, overwrite: bool) -> Iterator[Staging]:
-    """A directory to write to, which becomes ``path`` when the block ends well, and vanishes when
-    it does not.
+    """Yield a directory to write to, which becomes ``path`` when the block ends well, and vanishes
+    when it does not.
 
     Refuses a target that is a file, or a directory that is not empty, unless ``overwrite`` is given
     and it is a model.
@@ -86,8 +86,8 @@ def replacing(path: str | os.PathLike[str], *, overwrite: bool) -> Iterator[Stag
 
 
 def open_directory(path: str | os.PathLike[str]) -> int:
-    """Descriptor of the model at ``path``, or of its predecessor if a crash between two renames
-    left only that.
+    """Return a descriptor of the model at ``path``, or of its predecessor if a crash between two
+    renames left only that.
     """
     try:
         return os.open(path, _OPEN_DIRECTORY)
@@ -106,7 +106,7 @@ def open_directory(path: str | os.PathLike[str]) -> int:
 
 
 def in_motion(path: str | os.PathLike[str]) -> bool:
-    """Whether somebody may be saving to ``path`` at this moment, or it has just appeared."""
+    """Return whether somebody may be saving to ``path`` at this moment, or it has just appeared."""
     target = os.path.realpath(path)
     return os.path.lexists(target) or bool(siblings(target, ".new") or siblings(target, ".old"))
 
@@ -155,7 +155,7 @@ def _parents(folder: str) -> Iterator[None]:
 
 
 def _may_replace(target: str, overwrite: bool) -> bool:
-    """True if ``target`` is free or may go, an error if it must stay, False to ask again."""
+    """Return True if ``target`` is free or may go, False to ask again; raise if it must stay."""
     if os.path.dirname(target) == target or target == _current_folder():
         raise ValueError(f"{target} cannot become a model: name a folder inside it")
     if not os.path.lexists(target):
@@ -221,8 +221,8 @@ def _publish(staged: str, target: str, overwrite: bool) -> None:
 
 
 def _renamed(staged: str, target: str) -> bool:
-    """Renames, which is enough when there is nothing or an empty directory; False when there is
-    more.
+    """Rename, which is enough where there is nothing or an empty directory; return False if there
+    is more.
     """
     try:
         os.rename(staged, target)

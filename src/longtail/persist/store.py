@@ -31,6 +31,15 @@ def save(path: str | os.PathLike[str], state: State, *, overwrite: bool = False)
     Parameters and meta must be JSON values (see ``State``); anything else is refused with an error
     that names it.
 
+    Parameters
+    ----------
+    path : str or path
+        Folder of the model.
+    state : State
+        What to write.
+    overwrite : bool, default=False
+        Replace what is there.
+
     >>> import numpy as np, tempfile
     >>> folder = tempfile.mkdtemp() + "/model"
     >>> save(folder, State("demo", params={"C": 1.0}, arrays={"bias": np.arange(3)}))
@@ -61,6 +70,15 @@ def load(path: str | os.PathLike[str], *, mmap: bool = True, verify: bool = Fals
     Raises ``FileNotFoundError`` if there is nothing at ``path``, and ``ModelFormatError``, saying
     which file and why, if it is not a model, or one that is truncated, altered, or of a newer
     format.
+
+    Parameters
+    ----------
+    path : str or path
+        Folder of a model.
+    mmap : bool, default=True
+        Map arrays from the file instead of reading them.
+    verify : bool, default=False
+        Check every byte against its checksum.
     """
     if not os.fspath(path):
         raise FileNotFoundError(errno.ENOENT, "the path of the model is empty", "")

@@ -20,8 +20,8 @@ _NONFINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 
 def to_json(value: Any, where: str, depth: int = 0) -> Any:
-    """``value`` made of dict, list, str, int, float, bool and None only; ``where`` names it in an
-    error.
+    """Return ``value`` made of dict, list, str, int, float, bool and None only; ``where`` names it
+    in an error.
 
     NumPy scalars become Python's, tuples become lists, and a float that is not finite becomes
     ``{"$float": "inf"}``.

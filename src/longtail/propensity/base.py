@@ -116,8 +116,8 @@ def model_name(propensity: Any) -> str:
 
 
 def label_counts(Y: Any) -> tuple[int, np.ndarray]:
-    """``(n, n_j)``: number of rows and positives of each label (L,) float64; a soft label counts
-    with its value.
+    """Return ``(n, n_j)``: number of rows and positives of each label (L,) float64; a soft label
+    counts with its value.
     """
     Y = as_labels(Y)
     if Y.shape[0] == 0 or Y.shape[1] == 0:

@@ -52,10 +52,17 @@ class DirectPropensity(Propensity):
 
     @keyword_only("Y", "Y_queried", "queried")
     def fit(self, Y: Any, *, Y_queried: Any, queried: Any = None) -> DirectPropensity:
-        """``Y`` (n, L): observed labels. ``Y_queried`` (q, L): truth of the queried pairs, else 0.
+        """Learn from ``Y`` (n, L): observed labels. ``Y_queried`` (q, L): truth of the queried
+        pairs, else 0.
 
-        ``queried`` (q, L): indicator of the pairs that were asked about; None means every pair of
-        those rows.
+        Parameters
+        ----------
+        Y : matrix of shape (n, L), or list of lists of int
+            Labels of the rows.
+        Y_queried : matrix of shape (q, L)
+            Truth of the queried pairs, else 0.
+        queried : matrix of shape (q, L), default=None
+            Indicator of the pairs that were asked about; None means every pair of those rows.
         """
         n_rows, observed = label_counts(Y)
         n_labels = len(observed)

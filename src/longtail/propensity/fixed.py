@@ -22,6 +22,11 @@ class FixedPropensity(Propensity):
 
     Refuses values outside (0, 1]; nothing is clipped.
 
+    Parameters
+    ----------
+    source : str, default=None
+        Where the numbers come from.
+
     >>> FixedPropensity(source="survey").fit(propensity=[0.5, 1.0]).inverse_
     array([2., 1.])
     >>> FixedPropensity.from_inverse([4.0, 1.25]).propensity_
@@ -37,6 +42,13 @@ class FixedPropensity(Propensity):
         """Keep ``propensity`` (L,), one probability in (0, 1] per label.
 
         ``Y`` (n, L), the observed labels, may be left out: only their number is compared.
+
+        Parameters
+        ----------
+        Y : matrix of shape (n, L), default=None
+            Observed labels; only their number is compared.
+        propensity : array of shape (L,), default=None
+            The propensities.
         """
         if propensity is None:
             if Y is None:
@@ -58,7 +70,15 @@ class FixedPropensity(Propensity):
 
     @classmethod
     def from_inverse(cls, inverse: Any, *, source: str | None = None) -> FixedPropensity:
-        """From inverse propensities (L,), each at least 1."""
+        """Make the model of inverse propensities (L,), each at least 1.
+
+        Parameters
+        ----------
+        inverse : array of shape (L,)
+            Inverse propensities.
+        source : str, default=None
+            Where the numbers come from.
+        """
         inverse = np.asarray(inverse, dtype=np.float64)
         if inverse.ndim != 1 or not (np.isfinite(inverse) & (inverse >= 1.0)).all():
             raise ValueError(
@@ -71,6 +91,11 @@ class FixedPropensity(Propensity):
     def read_inverse(cls, path: str | os.PathLike[str]) -> FixedPropensity:
         """Read the field's ``inv_prop.txt``: one inverse propensity per line, in label order, blank
         lines ignored.
+
+        Parameters
+        ----------
+        path : str or path
+            A file of inverse propensities, one per line.
         """
         values: list[float] = []
         with open(path, encoding="utf-8", errors="replace") as lines:

@@ -36,6 +36,13 @@ class JainPropensity(Propensity):
 
     Refuses b <= 0 (an unseen label would have propensity 0) and negative a.
 
+    Parameters
+    ----------
+    a : float, default=0.55
+        Constant of the formula, not negative.
+    b : float, default=1.5
+        Constant of the formula, above 0.
+
     >>> import numpy as np
     >>> Y = np.zeros((50, 2)); Y[0, 0] = 1; Y[:25, 1] = 1
     >>> JainPropensity(a=0.55, b=1.5).fit(Y).propensity_.round(7)
@@ -60,6 +67,11 @@ class JainPropensity(Propensity):
         Names as in ``longtail.data.registry``; an unknown one is a ``KeyError``, since a misspelt
         name must not silently get the default constants.
 
+        Parameters
+        ----------
+        name : str
+            A benchmark, such as "Eurlex-4K".
+
         >>> JainPropensity.for_dataset("Amazon-670K")
         JainPropensity(a=0.6, b=2.6)
         """
@@ -69,12 +81,26 @@ class JainPropensity(Propensity):
         return cls(a=entry.a, b=entry.b)
 
     def fit(self, Y: Any) -> JainPropensity:
-        """Count the labels of the training matrix ``Y`` (n, L) and apply the formula."""
+        """Count the labels of the training matrix ``Y`` (n, L) and apply the formula.
+
+        Parameters
+        ----------
+        Y : matrix of shape (n, L), or list of lists of int
+            Labels of the rows.
+        """
         n_rows, counts = label_counts(Y)
         return self.fit_counts(counts, n_rows)
 
     def fit_counts(self, counts: Any, n_rows: int) -> JainPropensity:
-        """Return the same from ``counts`` n_j (L,) and the number ``n_rows`` of training rows."""
+        """Return the same from ``counts`` n_j (L,) and the number ``n_rows`` of training rows.
+
+        Parameters
+        ----------
+        counts : array of shape (L,)
+            Positives of each label.
+        n_rows : int
+            Number of rows, n.
+        """
         _check_constant("a", self.a, minimum=0.0, open_end=False)
         _check_constant("b", self.b, minimum=0.0, open_end=True)
         if n_rows < 1:

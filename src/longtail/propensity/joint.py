@@ -40,6 +40,19 @@ class JointPropensity(Propensity):
     After ``fit``: ``propensity_`` (L,), ``n_iter_`` (L,) int32. Cost: L separate problems, each
     iteration two passes over X; meant for up to some thousand labels.
 
+    Parameters
+    ----------
+    l2 : float, default=1.0
+        Strength of the penalty on weights.
+    prior : float, default=0.5
+        Where propensities lean to.
+    prior_strength : float, default=1.0
+        How strongly.
+    max_iter : int, default=500
+        Most iterations of L-BFGS per label.
+    tol : float, default=1e-06
+        Where L-BFGS stops.
+
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(4000, 2)); relevant = X[:, :1] * 6 > rng.logistic(size=(4000, 1))
@@ -73,7 +86,15 @@ class JointPropensity(Propensity):
 
     @keyword_only("X", "Y")
     def fit(self, Y: Any, *, X: Any) -> JointPropensity:
-        """Learn from observed labels ``Y`` (n, L) and features ``X`` (n, d), sparse or dense."""
+        """Learn from observed labels ``Y`` (n, L) and features ``X`` (n, d), sparse or dense.
+
+        Parameters
+        ----------
+        Y : matrix of shape (n, L), or list of lists of int
+            Labels of the rows.
+        X : matrix of shape (n, d)
+            Features.
+        """
         if not 0.0 < self.prior < 1.0:
             raise ValueError(f"prior must lie between 0 and 1, got {self.prior!r}")
         if not (self.l2 >= 0.0 and self.prior_strength > 0.0):
@@ -139,7 +160,8 @@ class JointPropensity(Propensity):
 def observed_loss(
     v: np.ndarray, X: Any, y: np.ndarray, l2: float, strength: float, centre: float
 ) -> tuple[float, np.ndarray]:
-    """Penalised negative log-likelihood of observed labels, and gradient, at [w, b, theta].
+    """Return the penalised negative log-likelihood of observed labels, and its gradient, at [w, b,
+    theta].
 
     With z = w.x + b, q = sigma(theta) sigma(z): ``-sum y log q + (1 - y) log(1 - q)``, all in
     logarithms. Identities: ``1 - q = (e^-theta + e^-z + e^(-theta-z)) sigma(theta) sigma(z)`` and

@@ -37,6 +37,11 @@ class RichardsPropensity(Propensity):
     After ``fit``: ``propensity_`` (L,), ``coef_`` = [A, K, log Q, B, nu], ``rmse_`` of the fit over
     labels with an estimate.
 
+    Parameters
+    ----------
+    scale : {"log", "count"}, default="log"
+        What t is.
+
     >>> import numpy as np
     >>> n_j = np.arange(1, 60)
     >>> Y = (np.arange(100)[:, None] < n_j).astype(float)
@@ -60,8 +65,15 @@ class RichardsPropensity(Propensity):
 
     @keyword_only("Y", "propensity")
     def fit(self, Y: Any, *, propensity: Any) -> RichardsPropensity:
-        """``Y`` (n, L): the observed labels. ``propensity``: a ``DirectPropensity``, or a vector
-        (L,), NaN = not known.
+        """Learn from ``Y`` (n, L): the observed labels. ``propensity``: a ``DirectPropensity``, or
+        a vector (L,), NaN = not known.
+
+        Parameters
+        ----------
+        Y : matrix of shape (n, L), or list of lists of int
+            Labels of the rows.
+        propensity : DirectPropensity, or array of shape (L,)
+            Propensities to fit the curve to; NaN is not known.
         """
         if self.scale not in ("log", "count"):
             raise ValueError(f"scale must be 'log' or 'count', got {self.scale!r}")
@@ -99,7 +111,13 @@ class RichardsPropensity(Propensity):
         return self
 
     def curve(self, counts: Any) -> np.ndarray:
-        """Return the fitted propensity at label frequencies ``counts`` (any shape)."""
+        """Return the fitted propensity at label frequencies ``counts`` (any shape).
+
+        Parameters
+        ----------
+        counts : array
+            Positives of labels.
+        """
         self._check_fitted()
         return _richards(self._t(np.asarray(counts, dtype=np.float64)), *self.coef_)
 

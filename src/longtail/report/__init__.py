@@ -1,10 +1,17 @@
-"""Evaluation reports: ``evaluate`` makes one, ``compare`` sets several side by side, and
-``psp_diagnostic`` shows what normalisation hides in propensity-scored precision; ``tradeoff`` draws
-what a little precision buys for rare labels.
+"""Evaluation reports, from answers to a page that says which numbers to trust.
 
-``catalogue`` lists the metrics, ``facts`` what is known of the data, ``slices`` looks by frequency
-and label, ``rules`` sets decision rules side by side, ``trust`` says which numbers not to take at
-face value; ``table``, ``page`` and ``charts`` render.
+::
+
+    Y_true, top ──► facts ──► measure ──► slices ──► trust ──► summary (``Report``)
+                    what is   every       by         which       │
+                    known     metric of   frequency  numbers     ├──► table      text
+                              catalogue   and label  not to      └──► page       HTML, of markup,
+                                                     believe          page_tables, drawings, charts
+
+``evaluate`` (``evaluation``) makes a report, ``compare`` sets several side by side,
+``psp_diagnostic`` shows what normalisation hides in propensity-scored precision, and ``tradeoff``
+draws what a little precision buys for rare labels. ``calibration`` looks at probabilities,
+``rules`` at other decision rules, ``parts`` at the parts of a fused model.
 """
 
 from longtail.report.comparison import Comparison, compare

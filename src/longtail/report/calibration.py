@@ -79,8 +79,8 @@ def _mean(part: Reliability, values: np.ndarray) -> float:
 
 
 def reliability_chart(found: Calibration) -> str:
-    """Hit rate over probability, both in per cent, with the diagonal on which right probabilities
-    lie.
+    """Draw the hit rate over probability, both in per cent, with the diagonal on which right
+    probabilities lie.
     """
     bottom, right = HEIGHT - _BOTTOM, WIDTH - RIGHT
 

@@ -43,7 +43,7 @@ class Comparison:
     __repr__ = __str__
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON values: ``{"P@1": {"model": value, ...}, ...}`` and who is best."""
+        """Return plain JSON values: ``{"P@1": {"model": value, ...}, ...}`` and who is best."""
         return {
             "models": list(self.reports),
             "metrics": {m: {n: r[m] for n, r in self.reports.items()} for m in self.metrics},
@@ -56,6 +56,11 @@ def compare(reports: Mapping[str, Report]) -> Comparison:
 
     Refuses reports on different test sets, or with other propensities, whose numbers do not
     compare.
+
+    Parameters
+    ----------
+    reports : mapping of str to Report
+        Reports by name, on the same rows.
 
     >>> import numpy as np
     >>> from longtail.report import evaluate

@@ -50,32 +50,49 @@ def evaluate(
 ) -> Report:
     """Measure answers against the truth and say which of the numbers to trust.
 
-    ``Y_true`` (n, L): true labels, in any form that ``longtail`` accepts. ``top``: a ``TopK`` at
-    least ``max(k)`` wide; ranked label ids, best first (lists, or an integer array); or a score
-    matrix (n, L) of floats. Both may be lists of label names: those of ``label_names`` or, without
-    it, those that occur. docs/metrics.md has the rules that tell these forms apart.
+    docs/metrics.md has the rules that tell the forms of labels and answers apart.
 
-    Parameters:
-
-    - ``propensity``: a fitted model (any object with ``inverse_``) or a vector of propensities;
-      without it there are no propensity-scored metrics.
-    - ``train_Y``: the training labels; for head-to-tail bins by training frequency and for warnings
-      about labels never seen. Without it the bins go by test frequency, and the report says so.
-    - ``k``: one or several cut-offs.
-    - ``filters``: (m, 2) pairs of row and label that are removed from the answers before they are
-      ranked; give more than ``max(k)`` answers per row then.
-    - ``probabilities``: scores of ``top`` are probabilities (``predict_proba_topk``); the report
-      then has their calibration error and a reliability plot, over the first ``max(k)`` answers.
-    - ``rules``: answers of other decision rules to the same rows, by name (in any form of ``top``):
-      the report shows every rule from head to tail, and says in a sentence what each changes for
-      rare labels and what it costs on frequent ones.
-    - ``label_names``: L names in the order of ids, for the lists of single labels and for labels
-      given by name; ``label_texts``: what they are called in words, in the same order, shown with
-      the names.
-    - ``n_listed``: most labels in the table of single labels.
-    - ``n_bins``, ``n_resamples`` (0: no intervals), ``confidence``, ``random_state``, ``n_jobs``.
-      Very large data gets fewer resamples (``settings`` records how many), and metrics over labels
-      get none where not even 50 are affordable.
+    Parameters
+    ----------
+    Y_true : matrix of shape (n, L), or list of lists of int or str
+        True labels, in any form that ``longtail`` accepts; names are those of ``label_names`` or,
+        without it, those that occur.
+    top : TopK, array of int, lists of int or str, or matrix of shape (n, L)
+        A ``TopK`` at least ``max(k)`` wide; ranked label ids or names, best first; or scores.
+    propensity : propensity model or array of shape (L,), default=None
+        A fitted model (any object with ``inverse_``) or a vector of propensities; without it there
+        are no propensity-scored metrics.
+    train_Y : matrix of shape (n, L), default=None
+        The training labels; for head-to-tail bins by training frequency and for warnings about
+        labels never seen. Without it the bins go by test frequency, and the report says so.
+    k : int or sequence of int, default=(1, 3, 5)
+        One or several cut-offs.
+    filters : array of shape (m, 2), default=None
+        Pairs of row and label that are removed from the answers before they are
+        ranked; give more than ``max(k)`` answers per row then.
+    probabilities : bool, default=False
+        Whether the scores of ``top`` are probabilities (``predict_proba_topk``); the report then
+        has their calibration error and a reliability plot, over the first ``max(k)`` answers.
+    rules : mapping of str to answers, default=None
+        Answers of other decision rules to the same rows, by name (in any form of ``top``): the
+        report shows every rule from head to tail, and says in a sentence what each changes for
+        rare labels and what it costs on frequent ones.
+    label_names : sequence of str, default=None
+        L names in the order of ids, for the lists of single labels and for labels given by name.
+    label_texts : sequence of str, default=None
+        What they are called in words, in the same order, shown with the names.
+    title : str, default="Evaluation"
+        What the report is called.
+    n_bins : int, default=5
+        Bins from head to tail.
+    n_listed : int
+        Most labels in the table of single labels.
+    n_resamples, confidence : int; float
+        Of the bootstrap; 0 resamples for no intervals. Very large data gets fewer resamples
+        (``settings`` records how many), and metrics over labels get none where not even 50 are
+        affordable.
+    random_state, n_jobs : int, Generator, RandomState or None; int or None
+        Seed of the resamples; threads, which change no result.
 
     Refuses what the metrics refuse: other numbers of rows or labels, ids out of range, rankings
     that are too short, forms that could mean two things.

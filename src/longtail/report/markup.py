@@ -16,7 +16,7 @@ _STYLE = "body { margin: 0; } .lt-report { min-height: 100vh; }"  # around an el
 
 
 def safe(text: object) -> str:
-    """Escaped, and without what a browser might obey or cannot show."""
+    """Return text that is escaped, and without what a browser might obey or cannot show."""
     return escape(printable(str(text)))
 
 

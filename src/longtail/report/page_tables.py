@@ -9,7 +9,7 @@ from longtail.report.markup import head, row, safe, table
 from longtail.report.measure import Measurement
 from longtail.report.slices import Label
 from longtail.report.summary import Report
-from longtail.report.table import count_range, interval_name, per_cent
+from longtail.report.table import bin_rows, bins_from, interval_name, per_cent
 
 __all__ = ["bins", "calibration", "every_label", "interval", "labels", "metrics", "parts", "rules"]
 
@@ -54,34 +54,14 @@ def bins(report: Report) -> str:
     """Return labels by frequency, from head to tail."""
     if not report.bins:
         return ""
-    source = "training" if report.settings["bins_from"] == "train" else "test"
-    k = max(report.ks)
-    heads = [
-        "bin",
-        "labels",
-        f"{source} count",
-        "positives",
-        f"R@{k}",
-        f"coverage present @{k}",
-        f"part of P@{k}",
-    ]
-    extra = ["positives", f"part of P@{k}"]
-    body = []
-    for b in report.bins:
-        cells = (
-            f"{b.n_labels:,}",
-            count_range(b.min_count, b.max_count),
-            f"{b.n_positives:,.0f}",
-            per_cent(b.recall[k]),
-            per_cent(b.coverage[k]),
-            per_cent(b.contribution[k]),
-        )
-        body.append(row(b.name, heads, cells, extra))
+    heads, *rows = bin_rows(report)
+    extra = [heads[3], heads[6]]
+    body = [row(name, heads, cells, extra) for name, *cells in rows]
     return (
         "<section><h2>Head to tail, in numbers</h2>"
-        f'<p class="hint">Labels by {source} frequency, in bins of about equal volume. In per '
-        "cent: the bin's positives found, those of its labels present in the test rows that are "
-        "answered rightly at least once, and what it adds to precision.</p>"
+        f'<p class="hint">Labels by {bins_from(report)} frequency, in bins of about equal volume. '
+        "In per cent: the bin's positives found, those of its labels present in the test rows that "
+        "are answered rightly at least once, and what it adds to precision.</p>"
         f"{table('Head to tail', head(heads, extra), body)}</section>"
     )
 

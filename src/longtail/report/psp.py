@@ -71,7 +71,7 @@ class PSPDiagnostic:
     __repr__ = __str__
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON values."""
+        """Return plain JSON values."""
         return {
             "rows": [asdict(row) for row in self.rows],
             "observed_labels": self.observed_labels,
@@ -96,8 +96,19 @@ def psp_diagnostic(
     this (PfastreXML on Amazon-670K: 326% at k = 1 becomes 29.9%). The divisor is the same for
     every ranking, so comparisons of models on one data set stand; their meaning does not.
 
-    ``propensity``: a fitted model, a vector, or a mapping from names to either. ``Y_complete``:
-    complete labels of the same rows, where some were queried; then the estimate can be checked.
+    Parameters
+    ----------
+    Y_true : matrix of shape (n, L), or list of lists of int
+        True labels of the rows.
+    top : TopK, matrix of scores, or lists of ids
+        The answers, best first.
+    propensity : model, array of shape (L,), or mapping of str to these
+        A fitted model, a vector, or a mapping from names to either.
+    k : int or sequence of int, default=(1, 3, 5)
+        Cut-offs.
+    Y_complete : matrix of shape (n, L), default=None
+        Complete labels of the same rows, where some were queried; then the estimate can be
+        checked.
 
     >>> found = psp_diagnostic([[0], [1]], [[0.9, 0.1], [0.2, 0.8]], {"even": [0.5, 0.5]}, k=1)
     >>> [(row.normalised, row.unnormalised) for row in found.rows]

@@ -122,7 +122,7 @@ def label_rows(
     names: Sequence[str] | None,
     train: np.ndarray | None,
 ) -> tuple[Label, ...]:
-    """At most n labels that are true or answered somewhere, by decreasing frequency.
+    """Return at most n labels that are true or answered somewhere, by decreasing frequency.
 
     Where there are more, half of them are the most frequent ones, and the others are taken at equal
     distances from the rest, down to the rarest.

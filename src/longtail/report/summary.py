@@ -79,9 +79,15 @@ class Report:
         return fragment(self)
 
     def to_dict(self, *, labels: bool = False) -> dict[str, Any]:
-        """Plain JSON values. ``metrics`` maps ``P@1`` to ``{"value": 0.8, "ci": [0.78, 0.82]}``,
-        ``meanings`` its symbol ``P`` to what it says; with ``labels``, the table of single labels
-        too. Coverage of a bin, and of a bin of a rule, is over its labels present in the test rows.
+        """Return plain JSON values. ``metrics`` maps ``P@1`` to ``{"value": 0.8, "ci": [0.78,
+        0.82]}``, ``meanings`` its symbol ``P`` to what it says; with ``labels``, the table of
+        single labels too. Coverage of a bin, and of a bin of a rule, is over its labels present in
+        the test rows.
+
+        Parameters
+        ----------
+        labels : bool, default=False
+            Also the table of single labels.
         """
         from longtail.report.catalogue import CATALOGUE
 
@@ -113,7 +119,13 @@ class Report:
         }
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Return a page without any outside address; also written to ``path`` if one is given."""
+        """Return a page without any outside address; also written to ``path`` if one is given.
+
+        Parameters
+        ----------
+        path : str or path, default=None
+            Where to write it; None only returns it.
+        """
         from longtail.report.markup import written
         from longtail.report.page import page
 

@@ -13,6 +13,8 @@ if TYPE_CHECKING:  # which imports this module for its numbers
     from longtail.report.summary import Report
 
 __all__ = [
+    "bin_rows",
+    "bins_from",
     "align",
     "bullet",
     "count_range",
@@ -58,7 +60,7 @@ def _head(report: Report) -> str:
 
 
 def interval_name(report: Report) -> str:
-    """Such as ``95% bootstrap intervals``."""
+    """Return what intervals are called, such as ``95% bootstrap intervals``."""
     return f"{100 * report.settings['confidence']:g}% bootstrap intervals"
 
 
@@ -88,13 +90,23 @@ def _cell(m: Measurement) -> str:
 def _bins(report: Report) -> str:
     if not report.bins:
         return ""
-    source = "training" if report.settings["bins_from"] == "train" else "test"
+    heading = f"Head to tail: labels by {bins_from(report)} frequency"
+    return f"{heading}, in bins of about equal volume\n{align(bin_rows(report))}"
+
+
+def bins_from(report: Report) -> str:
+    """Return which rows the bins were made by: training or test."""
+    return "training" if report.settings["bins_from"] == "train" else "test"
+
+
+def bin_rows(report: Report) -> list[list[str]]:
+    """Return the names of the columns, then the cells of every bin, from head to tail."""
     k = max(report.ks)
     rows = [
         [
             "bin",
             "labels",
-            f"{source} count",
+            f"{bins_from(report)} count",
             "positives",
             f"R@{k}",
             f"coverage present@{k}",
@@ -113,8 +125,7 @@ def _bins(report: Report) -> str:
                 per_cent(b.contribution[k]),
             ]
         )
-    heading = f"Head to tail: labels by {source} frequency, in bins of about equal volume"
-    return heading + "\n" + align(rows)
+    return rows
 
 
 def _rules(report: Report) -> str:
@@ -207,7 +218,7 @@ def per_cent(value: float) -> str:
 
 
 def count_range(low: int, high: int, *, compact: bool = False) -> str:
-    """``3–17``, or ``3–17k`` where space is short.
+    """Return ``3–17``, or ``3–17k`` where space is short.
 
     >>> count_range(3, 3), count_range(3, 17_400), count_range(3, 17_400, compact=True)
     ('3', '3–17,400', '3–17k')

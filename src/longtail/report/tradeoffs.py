@@ -43,7 +43,7 @@ class TradeoffPoint:
         return self.expected if self.measured is None else self.measured
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON values."""
+        """Return plain JSON values."""
         return {
             "name": self.name,
             "precision_weight": self.weight,
@@ -75,6 +75,11 @@ class Tradeoff:
     def choose(self, keep: float = 0.98) -> TradeoffPoint:
         """Return the point of the mixture with the largest second metric among those that keep this
         share of the best first metric.
+
+        Parameters
+        ----------
+        keep : float, default=0.98
+            Share of the first metric that must be kept.
         """
         if not 0 <= keep <= 1:
             raise ValueError(f"keep must be a share in [0, 1], got {keep!r}")
@@ -84,7 +89,13 @@ class Tradeoff:
         return max(good, key=lambda point: (point.values[1], point.values[0]))
 
     def rule(self, point: TradeoffPoint) -> BlockCoordinateAscent:
-        """Return the decision rule of a point of the mixture."""
+        """Return the decision rule of a point of the mixture.
+
+        Parameters
+        ----------
+        point : TradeoffPoint
+            One of ``points``.
+        """
         if point.weight is None:
             raise ValueError(f"{point.name} is no point of the mixture")
         return BlockCoordinateAscent(precision_weight=point.weight, **self.settings)
@@ -93,18 +104,31 @@ class Tradeoff:
         """Draw the curve with matplotlib, and write it to ``path`` (.png, .svg, …) if given.
 
         Returns the axes. Needs ``pip install longtail[plot]``.
+
+        Parameters
+        ----------
+        path : str or path, default=None
+            Where to write the picture.
+        ax : matplotlib axes, default=None
+            Where to draw; None makes a figure.
         """
         return _draw(self, path, ax)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON values; the two numbers of a point are in the order of ``metrics``."""
+        """Return plain JSON values; the two numbers of a point are in the order of ``metrics``."""
         return {
             "metrics": [f"{name}@{self.k}" for name in self.metrics],
             "points": [point.to_dict() for point in self.points],
         }
 
     def table(self, points: Sequence[TradeoffPoint]) -> str:
-        """Return some of the points as aligned text, in per cent."""
+        """Return some of the points as aligned text, in per cent.
+
+        Parameters
+        ----------
+        points : sequence of TradeoffPoint
+            Those to show.
+        """
         of = "measured" if self.points[0].measured is not None else "expected"
         of += ", over all labels"  # precision has no other reading
         rows = [["", *(f"{name}@{self.k}" for name in self.metrics), ""]]
@@ -156,6 +180,8 @@ def tradeoff(
     others : mapping or None
         More answers to compare with, by name: a ``TopK`` of the same rows whose scores are the
         probabilities of the chosen labels, as rules give it.
+    random_state, n_jobs : int, Generator, RandomState or None; int or None
+        Seed; threads, which change no result.
 
     >>> rng = np.random.default_rng(0)
     >>> curve = tradeoff(rng.random((200, 30)) ** 6 * np.linspace(1, 0.1, 30), k=2)

@@ -111,7 +111,7 @@ class Batcher:
         return quick and self._at_rest() and _is_short(texts)
 
     async def ask(self, tagger: Tagger, texts: list[Any], options: AnswerOptions) -> list[Answer]:
-        """Answers, in order. Raises ``Busy`` where too many texts are waiting already."""
+        """Return answers, in order. Raise ``Busy`` where too many texts are waiting already."""
         self._admit(len(texts))
         if self.at_once(texts, options):
             self.counters.add("batches")

@@ -92,7 +92,7 @@ class Counters:
         self.own[_AT[name]] += amount
 
     def request(self, path: str, status: int, seconds: float) -> None:
-        """One answered request."""
+        """Count one answered request."""
         known = path if path in _PATHS else "other"
         self.add(f"requests {known} {min(max(status // 100, 2), 5)}xx")
         if known in ("/predict", "/explain") and status < 300:

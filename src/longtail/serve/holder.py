@@ -76,7 +76,7 @@ def load_model(settings: Settings) -> Loaded:
 
 
 def n_labels_of(model: Any) -> int:
-    """How many labels a tagger, or a shard, answers with."""
+    """Return how many labels a tagger, or a shard, answers with."""
     if isinstance(model, Tagger):
         return len(model.label_names)
     return len(members_of(model)[0].label_of_leaf_)

@@ -44,11 +44,11 @@ class Predicting:
         self.batcher = batcher
 
     async def answer(self, content_type: str, body: bytes, receive: Receive) -> Any:
-        """``POST /predict``."""
+        """Answer ``POST /predict``."""
         return await _read(schemas.Question, content_type, body, receive, self._answer)
 
     async def explain(self, content_type: str, body: bytes, receive: Receive) -> Any:
-        """``POST /explain``."""
+        """Answer ``POST /explain``."""
         return await _read(schemas.Why, content_type, body, receive, self._explain)
 
     async def _answer(self, question: schemas.Question, receive: Receive) -> Any:

@@ -24,7 +24,7 @@ class RateLimit:
         self._clients: OrderedDict[str, tuple[float, float]] = OrderedDict()  # left, and when
 
     def wait(self, client: str, now: float | None = None) -> float:
-        """0 if one more request of the client may pass; else the seconds until it may."""
+        """Return 0 if one more request of the client may pass; else the seconds until it may."""
         now = time.monotonic() if now is None else now
         left, at = self._clients.pop(client, (self.most, now))
         left = min(self.most, left + (now - at) * self.per_second)

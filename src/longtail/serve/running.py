@@ -27,6 +27,17 @@ def run(settings: Settings, *, host: str = "127.0.0.1", port: int = 8000, worker
     Refuses, before it listens, a model that cannot be loaded and a port that is taken. With several
     ``workers``, one that dies is replaced. Listening on another address than loopback without a
     token is allowed, and said aloud.
+
+    Parameters
+    ----------
+    settings : Settings
+        What to serve, and how.
+    host : str, default="127.0.0.1"
+        Address to listen on.
+    port : int, default=8000
+        Port to listen on.
+    workers : int, default=1
+        Number of processes.
     """
     try:
         import fastapi  # noqa: F401

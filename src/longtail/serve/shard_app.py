@@ -31,7 +31,7 @@ _MOST_ANSWERS = 10_000_000  # rows times k of one request
 
 
 def create_shard_app(settings: Settings, holder: Holder, counters: Counters) -> Any:
-    """The ASGI application of a server whose model is a shard."""
+    """Return the ASGI application of a server whose model is a shard."""
     ranking = _Ranking(settings, holder, counters)
 
     app = FastAPI(

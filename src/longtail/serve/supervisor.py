@@ -73,7 +73,7 @@ def supervise(settings: Settings, listening: socket.socket, n_workers: int) -> N
 
 
 def _work(settings: Settings, listening: socket.socket, alive: Connection) -> None:
-    """What a worker process does."""
+    """Serve, as one worker process."""
     threading.Thread(target=_end_with, args=(alive, settings), daemon=True).start()
     from longtail.serve.server import make_server
 

@@ -1,11 +1,20 @@
 """Raw text in, label names out, around any model.
 
-``Tagger`` is the object, ``answering`` the half of it that asks; ``fields`` turns texts of one or
-several fields into rows, ``choice`` picks vectoriser and model from the data, ``named_models`` has
-those that can be named, ``held_out`` learns
-probabilities and rules from texts that the model has not seen, ``tail`` leans answers towards rare
-labels, ``explanation`` and ``highlight`` tell which words spoke for a label, ``truth`` and
-``measuring`` compare answers with evaluation data, ``growing`` teaches new labels.
+::
+
+    fit      texts ──► fields ──► planning ──────────► fitting ──► held_out ──► a fitted Tagger
+             labels               choice, best:        the model   probabilities,
+                                  which vectoriser                 rules
+                                  and model
+    answer   texts ──► fields ──► the model ──► answering: rule, tail, threshold ──► names
+    measure  answers, truth ──► measuring ──► a report
+    beside   explanation, highlight  which words spoke for a label
+             growing                 new labels for a fitted tagger
+             saving, sharding        to disk and back; labels on several servers
+
+``Tagger`` holds the parameters and what was learned, the other modules are functions on it.
+``named_models`` has the models that can be named, ``vectorizers`` what is taken as a vectoriser,
+``seen`` knows texts of the training again, ``provenance`` where a model comes from.
 """
 
 from longtail.tagger.choice import Choice, choose

@@ -8,15 +8,16 @@ from typing import Any
 
 import numpy as np
 
+from longtail._protocols import gives_probabilities
 from longtail.answers.topk import TopK
 
 __all__ = ["allowed", "can_filter", "cannot", "searching", "without"]
 
 
 def searching(model: Any) -> Callable[..., TopK]:
-    """``predict_proba_topk`` where the model has probabilities, otherwise ``predict_topk``."""
-    search: Callable[..., TopK] = getattr(model, "predict_proba_topk", None) or model.predict_topk
-    return search
+    """Return ``predict_proba_topk`` if the model has probabilities, else ``predict_topk``."""
+    search: Callable[..., TopK] = model.predict_topk
+    return model.predict_proba_topk if gives_probabilities(model) else search
 
 
 def cannot(model: Any, what: str) -> TypeError:

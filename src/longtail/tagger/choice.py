@@ -61,7 +61,22 @@ def choose(
 ) -> Choice:
     """Choose for these texts and this many labels; ``features``: there are no texts.
 
-    ``vectorizer``: one that is given, or a mapping of those parameters of ``Tfidf`` that are.
+    Parameters
+    ----------
+    texts : sequence of str
+        Texts to choose by.
+    n_labels : int
+        Number of labels, L.
+    features : bool, default=False
+        Whether there are features in place of texts.
+    vectorizer : Tfidf or mapping, default=None
+        One that is given, or a mapping of those parameters of ``Tfidf`` that are.
+    random_state : int, Generator or None, default=0
+        Seed.
+    n_jobs : int, default=None
+        Number of threads; None is all cores. Results do not depend on it.
+    memory_limit : int or str, default=None
+        Bytes, or a text like "2GB".
 
     >>> choose(["a text that is long enough for its words"] * 1000, n_labels=50).why
     'one linear classifier per label, over words: 50 labels are few (1,000 texts of 9 words)'

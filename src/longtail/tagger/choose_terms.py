@@ -75,7 +75,7 @@ def choose_terms(
 
 
 def _described(vectorizer: Tfidf) -> str:
-    """What the vectoriser counts."""
+    """Return what the vectoriser counts."""
     unit = "words" if vectorizer.analyzer == "word" else "characters"
     low, high = vectorizer.ngram_range
     if high == 1:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from longtail._protocols import vectorizes
 from longtail.base import unfitted
 from longtail.data.text_rows import TextRows
 from longtail.ensemble import Ensemble
@@ -51,7 +52,7 @@ def expected_minutes(
         kind = type(inner[0]).__name__
         if kind not in tried:
             rows = few
-            if hasattr(part.representation, "fit_transform"):
+            if vectorizes(part.representation):
                 rows = unfitted(part.representation).fit_transform(few)
             began = time.perf_counter()
             unfitted(inner[0]).fit(rows, Y[sample])

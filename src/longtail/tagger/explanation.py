@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from longtail._protocols import explains
 from longtail.answers.topk import TopK
 from longtail.data.text_rows import TextRows
 from longtail.ensemble import Ensemble
@@ -60,7 +61,7 @@ class Explanation:
     sources: tuple[tuple[str, float, int | None], ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON values."""
+        """Return plain JSON values."""
         out = asdict(self)
         out["terms"] = [list(pair) for pair in self.terms]
         out["spans"] = [list(span) for span in self.spans]
@@ -231,7 +232,7 @@ def _shares(model: Any, x: sp.csr_matrix, label: int) -> Shares | None:
     """Return what the model itself says; the mean over members, for an ensemble that takes
     means.
     """
-    if hasattr(model, "explain"):
+    if explains(model):
         why = model.explain(x, label)
         return float(why.score), why.features, np.asarray(why.shares, np.float64)
     members = getattr(model, "members_", None)
@@ -265,7 +266,7 @@ def _terms(vectorizer: Any, columns: np.ndarray) -> list[str]:
 def occlusion(
     search: Callable[[Any, int], TopK], x: sp.csr_matrix, labels: Sequence[int], n_labels: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """``(scores, columns, contributions)`` of labels for the one row ``x`` (1, d).
+    """Return ``(scores, columns, contributions)`` of labels for the one row ``x`` (1, d).
 
     ``scores`` (len(labels),), ``columns`` (m,) the features of x that were left out in turn,
     ``contributions`` (len(labels), m). A label that drops out of the best candidates altogether

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from longtail._protocols import has_parameters
 from longtail._validation import as_labels
 from longtail.answers import Vocabulary
 from longtail.augment import append_rows
@@ -46,7 +47,7 @@ class Labelled:
     Y: sp.csr_matrix
 
     def learnable(self, *, from_texts: bool) -> Labelled:
-        """Without the labels that no row has (nor, with ``from_texts``, a text).
+        """Return these without the labels that no row has (nor, with ``from_texts``, a text).
 
         Nothing can be learned about them, and a tree that has to place them somewhere is worse for
         all others. The model does not know them, so ``add_labels`` can teach them later.
@@ -106,7 +107,7 @@ class Rows:
 
 
 def named_labels(labels: Any, names: Sequence[str] | None, texts: Sequence[str] | None) -> Labelled:
-    """From lists of names, or from a matrix whose columns are ``names``."""
+    """Return labels from lists of names, or from a matrix whose columns are ``names``."""
     if is_label_matrix(labels):
         if names is None:
             raise unnamed(labels)
@@ -128,7 +129,7 @@ def named_labels(labels: Any, names: Sequence[str] | None, texts: Sequence[str] 
 
 
 def unnamed(labels: Any) -> TypeError:
-    """The error for numbers without names."""
+    """Return the error for numbers without names."""
     if getattr(labels, "ndim", 2) == 1:
         return TypeError(
             "labels has one number per row: give one list of labels per row, as in [[7], [9]]"
@@ -172,10 +173,10 @@ def fit_ranker(
 
 
 def copied(estimator: Any) -> Any:
-    """The same estimator, not fitted; a copy of an object that has no parameters."""
+    """Return the same estimator, not fitted; a copy of an object that has no parameters."""
     if isinstance(estimator, type):
         raise TypeError(f"expected an estimator, got the class: write {estimator.__name__}()")
-    if hasattr(estimator, "get_params"):
+    if has_parameters(estimator):
         return unfitted(estimator)
     try:
         return copy.deepcopy(estimator)

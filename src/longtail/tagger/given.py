@@ -30,18 +30,49 @@ class GivenFeatures(Estimator):
         pass
 
     def fit(self, X: Any, y: Any = None) -> GivenFeatures:
+        """Remember the width of the rows.
+
+        Parameters
+        ----------
+        X : matrix of shape (n, d)
+            Rows of features.
+        y : object, default=None
+            Ignored; for scikit-learn.
+        """
         self.n_features_in_ = int(as_features(X).shape[1])
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
+        """Remember the width of the rows and return them.
+
+        Parameters
+        ----------
+        X : matrix of shape (n, d)
+            Rows of features.
+        y : object, default=None
+            Ignored; for scikit-learn.
+        """
         return self.fit(X).transform(X)
 
     def transform(self, X: Any) -> Any:
+        """Return the rows, refused if they are of another width.
+
+        Parameters
+        ----------
+        X : matrix of shape (n, d)
+            Rows of features.
+        """
         self._check_fitted()
         return as_features(X, n_features=self.n_features_in_)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """``feature 0``, ``feature 1``, …"""
+        """Return ``feature 0``, ``feature 1``, …
+
+        Parameters
+        ----------
+        input_features : object, default=None
+            Ignored; for scikit-learn.
+        """
         self._check_fitted()
         return np.array([f"feature {i}" for i in range(self.n_features_in_)], dtype=object)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from longtail._protocols import grows_labels
 from longtail._validation import check_same_rows
 from longtail.answers import Vocabulary
 from longtail.data.label_lists import label_lists
@@ -22,7 +23,7 @@ __all__ = ["announce", "teach"]
 
 
 def announce(tagger: Tagger, label_texts: Mapping[str, str]) -> None:
-    """``Tagger.add_labels`` for labels that have a name and a text, and no rows."""
+    """Add labels that have a name and a text, and no rows."""
     _check_grows(tagger)
     if not getattr(tagger.model_, "reads_label_texts", False):
         raise cannot(
@@ -40,7 +41,7 @@ def announce(tagger: Tagger, label_texts: Mapping[str, str]) -> None:
 def teach(
     tagger: Tagger, texts: Any, labels: Any, label_texts: Mapping[str, str] | None = None
 ) -> None:
-    """``Tagger.add_labels`` for labels of texts."""
+    """Add the labels of texts, as ``Tagger.add_labels`` does."""
     _check_grows(tagger)
     called = {} if label_texts is None else _as_label_texts(label_texts)
     lists = label_lists(labels)
@@ -66,7 +67,7 @@ def teach(
 
 
 def _check_grows(tagger: Tagger) -> None:
-    if not hasattr(tagger.model_, "add_labels"):
+    if not grows_labels(tagger.model_):
         raise cannot(tagger.model_, "new labels")
     if isinstance(tagger.rule_, LearningRule):
         raise ValueError(

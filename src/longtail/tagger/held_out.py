@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from longtail._protocols import gives_probabilities, has_parameters
 from longtail._validation import as_seed
 from longtail.decide.rule import CountingRule, LearningRule
 from longtail.features.mapped_rows import take_rows
@@ -70,11 +71,13 @@ def learn_from_held_out(
     ``fit_ranker``.
     """
     n = X.shape[0]
-    if hasattr(rule, "get_params"):  # what it learns or counts is the tagger's own
+    if has_parameters(rule) or isinstance(
+        rule, type
+    ):  # what it learns or counts is the tagger's own
         rule = copied(rule)
     if isinstance(rule, CountingRule):
         rule.reset(Y.shape[1])
-    needed = calibrate and hasattr(model, "calibrate") and not hasattr(model, "predict_proba_topk")
+    needed = calibrate and hasattr(model, "calibrate") and not gives_probabilities(model)
     learns = isinstance(rule, LearningRule)
     if learns and n < FEWEST:
         raise ValueError(
@@ -105,7 +108,7 @@ def learn_from_held_out(
         copy.calibrate(X[held_out], Y[held_out], random_state=seed)
         model.calibrator_, model.calibration_ = copy.calibrator_, copy.calibration_
     if learns:
-        if not hasattr(copy, "predict_proba_topk"):
+        if not gives_probabilities(copy):
             raise TypeError(
                 f"{type(rule).__name__} needs probabilities: {type(model).__name__} has none"
             )

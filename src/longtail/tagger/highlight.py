@@ -26,7 +26,8 @@ _STRIP = {"unicode": strip_accents_unicode, "ascii": strip_accents_ascii}
 
 
 def spans(vectorizer: Any, text: str, weights: Mapping[str, float]) -> list[Span]:
-    """``(start, end, weight)`` of the words that hold weighted terms, in order, not overlapping.
+    """Return ``(start, end, weight)`` of the words that hold weighted terms, in order, not
+    overlapping.
 
     A word n-gram gives its weight to each of its words, a character n-gram to the words it is part
     of or, in scripts without spaces, to each of its characters; what a word gets from several terms

@@ -17,6 +17,7 @@ from longtail.propensity import JainPropensity
 from longtail.report import Report, evaluate
 from longtail.report.parts import PartResult, measure_parts
 from longtail.tagger.abilities import searching
+from longtail.tagger.answering import answers_from
 from longtail.tagger.held_out import CANDIDATES
 from longtail.tagger.seen import trained_note
 from longtail.tagger.truth import Truth, unknown_note
@@ -32,7 +33,9 @@ STEPS = (0.0, 0.25, 0.5, 0.75, 1.0)
 def report_on(
     tagger: Tagger, truth: Truth, top: TopK, seen: Overlap | None = None, **options: Any
 ) -> Report:
-    """``longtail.evaluate`` with what the tagger knows of its training labels and rows."""
+    """Return the report of ``longtail.evaluate`` with what the tagger knows of its training labels
+    and rows.
+    """
     check_same_rows(len(top), truth.Y.shape[0], "texts", "labels")
     counts, names, texts = tagger.label_counts_, tagger.label_names, tagger.label_texts_
     if truth.vocabulary is not None:
@@ -93,7 +96,8 @@ def _placed(tagger: Tagger, truth: Truth, top: TopK) -> tuple[TopK, np.ndarray]:
 def lean_curve(
     tagger: Tagger, texts: Any, truth: Truth, *, k: int = 5, plain: TopK | None = None
 ) -> list[dict[str, float]]:
-    """Precision, recall and coverage of the labels present, at k, for some values of ``tail``.
+    """Return precision, recall and coverage of the labels present, at k, for some values of
+    ``tail``.
 
     ``plain``: the answers without a lean, where they are there already.
     """
@@ -103,7 +107,7 @@ def lean_curve(
     out = []
     for tail in STEPS:
         if tail:
-            top = tagger._decide(candidates, k, tail)
+            top = answers_from(tagger, candidates, k, tail)
         else:
             top = tagger.rank(X, k) if plain is None else plain.head(k)
         if truth.vocabulary is not None:

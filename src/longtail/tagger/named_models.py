@@ -37,7 +37,7 @@ class Settings:
     encoder: str | None = None
 
     def said(self) -> list[str]:
-        """The settings that not every model takes, as far as they were given."""
+        """Return the settings that not every model takes, as far as they were given."""
         common = ("random_state", "n_jobs")
         names = [f.name for f in fields(self) if f.name not in common]
         return [name for name in names if getattr(self, name) is not None]
@@ -93,7 +93,7 @@ def _network(settings: Settings) -> Network:
 
 
 def _coded(cls: Any, estimator: Callable[[Any], Any]) -> Callable[[Settings], Any]:
-    """A coded model; with a device, over a network that is trained there."""
+    """Return what makes a coded model; with a device, over a network that is trained there."""
 
     def make(settings: Settings) -> Any:
         model = cls(random_state=settings.random_state, n_jobs=settings.n_jobs)
@@ -180,8 +180,22 @@ def make_model(
 ) -> Any:
     """Return the unfitted model of a name in ``MODELS``.
 
-    ``device``: where a network is trained, such as "cuda"; ``mach`` and ``declare`` stand on one
-    then. Raises ``ValueError`` for an unknown name and for a setting that the model does not take,
+    Parameters
+    ----------
+    name : str
+        One of ``MODELS``.
+    random_state : int, Generator or None, default=0
+        Seed.
+    n_jobs : int, default=None
+        Number of threads; None is all cores. Results do not depend on it.
+    memory_limit : int or str, default=None
+        Bytes, or a text like "2GB".
+    device : str, default=None
+        Where a network is trained, such as "cuda"; ``mach`` and ``declare`` stand on one then.
+    encoder : str, default=None
+        Folder or name of a pretrained encoder.
+
+    Raises ``ValueError`` for an unknown name and for a setting that the model does not take,
     ``MissingDependencyError`` where a package is missing without which it cannot be trained.
 
     >>> make_model("xr-linear")
@@ -206,5 +220,5 @@ def reads_label_texts(model: Any) -> bool:
 
 
 def members(model: Any) -> list[Any]:
-    """The models whose parameters count: those inside an ensemble, else the model itself."""
+    """Return the models whose parameters count: those inside an ensemble, else the model itself."""
     return list(getattr(model, "models", [model]))

@@ -29,17 +29,48 @@ class PlainTexts(Estimator):
         pass
 
     def fit(self, X: Any, y: Any = None) -> PlainTexts:
+        """Learn nothing.
+
+        Parameters
+        ----------
+        X : list of str
+            Texts.
+        y : object, default=None
+            Ignored; for scikit-learn.
+        """
         self.n_texts_ = len(as_texts(X, "texts"))
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> TextRows:
+        """Return the texts as rows.
+
+        Parameters
+        ----------
+        X : list of str
+            Texts.
+        y : object, default=None
+            Ignored; for scikit-learn.
+        """
         return self.fit(X).transform(X)
 
     def transform(self, X: Any) -> TextRows:
+        """Return the texts as rows.
+
+        Parameters
+        ----------
+        X : list of str
+            Texts.
+        """
         return TextRows(as_texts(X, "texts"))
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """No names: there are no features."""
+        """Return no names: there are no features.
+
+        Parameters
+        ----------
+        input_features : object, default=None
+            Ignored; for scikit-learn.
+        """
         return np.array([], dtype=object)
 
     def _get_state(self) -> persist.State:

@@ -10,7 +10,7 @@ import numpy as np
 from longtail import persist
 from longtail._models import from_state, is_known
 from longtail.answers import Vocabulary
-from longtail.base import unfitted
+from longtail.base import take_names, unfitted
 from longtail.data.row_filter import RowFilter
 from longtail.exceptions import ModelFormatError
 
@@ -39,8 +39,8 @@ def to_state(tagger: Tagger, state: persist.State) -> persist.State:
         check_savable(name, part)
         state.parts[name] = part._get_state()
     state.arrays["label_counts"] = tagger.label_counts_
+    state.put_strings("label_name", tagger.vocabulary_)
     state.meta.update(
-        label_names=list(tagger.vocabulary_.names),
         label_texts=tagger.label_texts_,
         n_rows=tagger.n_rows_,
         fields=tagger.fields_,
@@ -113,14 +113,10 @@ def _plain(params: Mapping[str, Any]) -> dict[str, Any]:
 def restore(tagger: Tagger, state: persist.State) -> Tagger:
     """Take over what ``to_state`` stored."""
     meta = state.meta
-    names = meta.get("label_names")
-    if not isinstance(names, list):
-        raise ModelFormatError("a tagger must list its label names")
-    vocabulary = Vocabulary(names)
     vectorizer, model = (_part(state, name) for name in ("vectorizer", "model"))
-    if not hasattr(model, "predict_topk") or model.n_labels_ != len(vocabulary):
-        have = getattr(model, "n_labels_", "none")
-        raise ModelFormatError(f"the model has {have} labels, and {len(vocabulary)} are named")
+    if not hasattr(model, "predict_topk"):
+        raise ModelFormatError("the model of a tagger must be a ranker")
+    vocabulary = take_names(state, model.n_labels_) or _old_names(meta, model.n_labels_)
     width = getattr(vectorizer, "n_columns_", None)
     if not hasattr(vectorizer, "transform") or width not in (None, model.n_features_in_):
         raise ModelFormatError(f"the vectoriser does not make {model.n_features_in_} features")
@@ -158,6 +154,16 @@ def restore(tagger: Tagger, state: persist.State) -> Tagger:
         tagger.report_ = {"summary": meta["evaluation"], "html": page}
     tagger.vectorizer_, tagger.model_, tagger.vocabulary_ = vectorizer, model, vocabulary
     return tagger
+
+
+def _old_names(meta: Mapping[str, Any], n_labels: int) -> Vocabulary:
+    """Return the names that taggers of 0.1 list in the manifest."""
+    names = meta.get("label_names")
+    if not isinstance(names, list):
+        raise ModelFormatError("a tagger must list its label names")
+    if len(names) != n_labels:
+        raise ModelFormatError(f"the model has {n_labels} labels, and {len(names)} are named")
+    return Vocabulary(names)
 
 
 def _part(state: persist.State, name: str) -> Any:

@@ -46,7 +46,7 @@ def shard_tagger(tagger: Any, n: int) -> tuple[Any, list[Any]]:
 
 
 def members_of(model: Any) -> Sequence[Any]:
-    """The members of an ensemble; any other model is its only one."""
+    """Return the members of an ensemble; any other model is its only one."""
     return model.members_ if isinstance(model, Ensemble) else [model]
 
 
@@ -59,7 +59,7 @@ def shard_mark(model: Any) -> ShardMark:
 
 
 def sharded_parts(model: Any) -> list[ShardedRanker]:
-    """The parts of a model that ask shards."""
+    """Return the parts of a model that ask shards."""
     return [member for member in members_of(model) if isinstance(member, ShardedRanker)]
 
 

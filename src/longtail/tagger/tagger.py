@@ -6,23 +6,28 @@ import logging
 import numbers
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from longtail import persist
+from longtail._protocols import gives_probabilities
 from longtail._validation import as_k, check_same_rows
-from longtail.answers import TopK, Vocabulary
+from longtail.answers import AnswerOptions, TopK, Vocabulary
+from longtail.base import Estimator
 from longtail.data.row_filter import Overlap, RowFilter
 from longtail.metrics import precision_at_k
 from longtail.report import Report
 from longtail.report.page import with_origin
-from longtail.tagger.answering import Answering
+from longtail.tagger.answering import rank
 from longtail.tagger.expected import expected_minutes, in_words
 from longtail.tagger.explanation import Explanation, explain_steps
 from longtail.tagger.fields import (
+    Columns,
     as_columns,
     check_weights,
     is_matrix,
@@ -41,6 +46,7 @@ from longtail.tagger.planning import make_plan
 from longtail.tagger.provenance import made_now
 from longtail.tagger.saving import restore, to_state
 from longtail.tagger.seen import row_keys
+from longtail.tagger.tail import inverse_propensity
 from longtail.tagger.truth import Truth, as_pair, as_truth
 
 __all__ = ["Tagger"]
@@ -48,7 +54,7 @@ __all__ = ["Tagger"]
 log = logging.getLogger(__name__)
 
 
-class Tagger(Answering):
+class Tagger(Estimator):
     """Text in, label names out: a vectoriser, a model and the label names as one estimator.
 
     Left to itself it chooses vectoriser and model from the data (``longtail.tagger.choose``) and
@@ -56,37 +62,45 @@ class Tagger(Answering):
 
     Parameters
     ----------
-    model : a ranker, a name (``longtail.tagger.MODELS``), or None to choose
-    quality : what is chosen where ``model`` is None: "fast", one linear model or a few trees, or
-        "best", every kind of model that the data and the machine allow, fused
-        (``longtail.tagger.best``), at several times the training
-    encoder, device : with "best", the folder (or name) of a pretrained encoder for the models that
-        read texts, and where they are trained; without an encoder, "best" needs no torch
-    vectorizer : a ``Tfidf``, or None to choose its parameters; a mapping, such as
-        ``{"min_df": 1}``, names those that are not to be chosen. A ``TfidfVectorizer``,
-        ``CountVectorizer`` or ``HashingVectorizer`` of scikit-learn is read as the ``Tfidf`` that
-        makes the same matrix. With features in place of texts, the fitted ``Tfidf`` that made
-        them (``vectorize_files``): the tagger then answers texts. Anything else with
-        ``fit_transform`` and ``transform`` from texts to rows needs ``savable=False``
-    rule : a decision rule of ``longtail.decide``, or anything with its ``select``, that chooses
-        among the 100 most probable labels of each text, and how many; None for the k best. A rule
-        that learns (``FrankWolfe``, ``Threshold``) does so on texts held out of the training.
-        ``BlockCoordinateAscent`` decides the texts of one call together
-    field_weights : weight of each text field, for texts with several (``longtail.tagger.fields``)
-    calibrate : whether to turn scores into probabilities (``longtail.tagger.held_out``), which
-        about doubles the time of training; without it scores are the model's own
-    learn_label_texts : whether the text of each label is learned from as one more text: rare labels
-        are found more often, frequent ones may lose precision. True: with that label alone;
-        "co-occurrence": with the labels that often occur with it too, as Gandalf has it, or a
-        number, the share of its texts from which on they count; or another graph of
-        ``longtail.augment.gandalf``
-    memory_limit : bytes, or a text like "2GB", that the training of a tree or of one-vs-all plans
-        for
-    savable : whether ``fit`` refuses, before it trains, a vectoriser, model or rule that could not
-        be saved: a saved model holds data and no code, so they have to be Longtail's own. False
-        takes any object with the methods; ``save`` then raises TypeError
-    random_state, n_jobs, memory_limit : for what is chosen here; a model that is given keeps its
-        own
+    model : ranker, str or None
+        A ranker, a name (``longtail.tagger.MODELS``), or None to choose.
+    quality : str
+        What is chosen where ``model`` is None: "fast", one linear model or a few trees, or "best",
+        every kind of model that the data and the machine allow, fused (``longtail.tagger.best``),
+        at several times the training.
+    encoder, device : str, path or None; str or None
+        With "best", the folder (or name) of a pretrained encoder for the models that read texts,
+        and where they are trained; without an encoder, "best" needs no torch.
+    vectorizer : Tfidf, mapping or None
+        A ``Tfidf``, or None to choose its parameters; a mapping, such as ``{"min_df": 1}``, names
+        those that are not to be chosen. A ``TfidfVectorizer``, ``CountVectorizer`` or
+        ``HashingVectorizer`` of scikit-learn is read as the ``Tfidf`` that makes the same matrix.
+        With features in place of texts, the fitted ``Tfidf`` that made them (``vectorize_files``):
+        the tagger then answers texts. Anything else with ``fit_transform`` and ``transform`` from
+        texts to rows needs ``savable=False``.
+    rule : decision rule or None
+        A decision rule of ``longtail.decide``, or anything with its ``select``, that chooses among
+        the 100 most probable labels of each text, and how many; None for the k best. A rule that
+        learns (``FrankWolfe``, ``Threshold``) does so on texts held out of the training.
+        ``BlockCoordinateAscent`` decides the texts of one call together.
+    field_weights : mapping or None
+        Weight of each text field, for texts with several (``longtail.tagger.fields``).
+    calibrate : bool
+        Whether to turn scores into probabilities (``longtail.tagger.held_out``), which about
+        doubles the time of training; without it scores are the model's own.
+    learn_label_texts : bool, float or str
+        Whether the text of each label is learned from as one more text: rare labels are found more
+        often, frequent ones may lose precision. True: with that label alone; "co-occurrence": with
+        the labels that often occur with it too, as Gandalf has it, or a number, the share of its
+        texts from which on they count; or another graph of ``longtail.augment.gandalf``.
+    memory_limit : int, float, str or None
+        Bytes, or a text like "2GB", that the training of a tree or of one-vs-all plans for.
+    savable : bool
+        Whether ``fit`` refuses, before it trains, a vectoriser, model or rule that could not be
+        saved: a saved model holds data and no code, so they have to be Longtail's own. False takes
+        any object with the methods; ``save`` then raises TypeError.
+    random_state, n_jobs : int, Generator, RandomState or None; int or None
+        For what is chosen here, as ``memory_limit`` is; a model that is given keeps its own.
 
     After ``fit``: ``vectorizer_``, ``model_``, ``rule_``, ``vocabulary_`` (names of the labels that
     at least one text has), ``label_counts_`` (L,) training texts of each label, ``n_rows_``,
@@ -103,6 +117,13 @@ class Tagger(Answering):
 
     type_tag = "tagger"
 
+    vectorizer_: Any
+    model_: Any
+    rule_: Any
+    vocabulary_: Vocabulary
+    label_counts_: np.ndarray
+    n_rows_: int
+    fields_: list[str] | None
     choice_: str
     label_texts_: list[str] | None
     # Of the training rows; None in models of older versions, and where their texts were not there.
@@ -154,21 +175,33 @@ class Tagger(Answering):
     ) -> Tagger:
         """Learn from texts and their labels.
 
-        ``texts``: a list of strings; with several fields a mapping from field to list, or one
-        mapping a text; or features (n, d). ``labels``: one list, tuple, set or array of names a
-        text (a list of them, a pandas Series, an array of NumPy or pyarrow), where whole numbers
-        are names as in ``load_dataset`` (7 is "7") and a missing row has none; or a label matrix
-        (n, L) with ``label_names`` in column order. ``label_texts``: what each label is called in
-        words, in the order of ``label_names``, shown beside the name; a model that reads them
-        (``DualEncoder``, ``UniDEC``) takes names where there are none. ``validation``: further
-        texts and their labels, on which ``quality="best"`` learns which of its models to believe,
-        and which these do not learn from; without them a tenth of the texts is held out, and the
-        models are trained again on all. ``checkpoint``: a folder for finished parts of the
-        training; a ``fit`` that was cut short, called again with the same folder, data and
-        parameters, goes on from there (``longtail.linear.train.checkpoint``).
-
         Labels that no text has are left out, and the log says how many; not so those that a model
         can learn from what they are called.
+
+        Parameters
+        ----------
+        texts : list of str, mapping of field to list of str, list of mappings, or matrix
+            A list of strings; with several fields a mapping from field to list, or one mapping
+            per text; or features (n, d).
+        labels : list of lists of str, Series, array, or matrix of shape (n, L)
+            One list, tuple, set or array of names per text (a list of them, a pandas Series, an
+            array of NumPy or pyarrow), where whole numbers are names as in ``load_dataset`` (7
+            is "7") and a missing row has none; or a label matrix (n, L) with ``label_names`` in
+            column order.
+        label_names : sequence of str, default=None
+            Names of the columns of a label matrix.
+        label_texts : sequence of str, default=None
+            What each label is called in words, in the order of ``label_names``, shown beside
+            the name; a model that reads them (``DualEncoder``, ``UniDEC``) takes names where
+            there are none.
+        validation : tuple, default=None
+            Further texts and their labels, on which ``quality="best"`` learns which of its
+            models to believe, and which these do not learn from; without them a tenth of the
+            texts is held out, and the models are trained again on all.
+        checkpoint : str or path, default=None
+            A folder for finished parts of the training; a ``fit`` that was cut short, called
+            again with the same folder, data and parameters, goes on from there
+            (``longtail.linear.train.checkpoint``).
         """
         plan = self.plan(texts, labels, label_names=label_names, label_texts=label_texts)
         if validation is not None:
@@ -186,11 +219,29 @@ class Tagger(Answering):
         label_names: Sequence[str] | None = None,
         label_texts: Sequence[str] | None = None,
     ) -> Plan:
-        """Return what ``fit`` would fit, and on what, without doing it; arguments as there."""
+        """Return what ``fit`` would fit, and on what, without doing it; arguments as there.
+
+        Parameters
+        ----------
+        texts : list of str, mapping or matrix
+            Texts, as in ``fit``.
+        labels : list of lists of str, or matrix
+            Labels, as in ``fit``.
+        label_names : sequence of str, default=None
+            Names of the columns of a label matrix.
+        label_texts : sequence of str, default=None
+            What labels are called in words, in the order of their ids.
+        """
         return make_plan(self, texts, labels, label_names, label_texts)
 
     def rows(self, plan: Plan) -> Rows:
-        """Fit the vectoriser of a plan and return its rows of features: one half of ``fit``."""
+        """Fit the vectoriser of a plan and return its rows of features: one half of ``fit``.
+
+        Parameters
+        ----------
+        plan : Plan
+            Of ``plan``.
+        """
         log.info("%s", plan.why)
         if plan.n_left_out:
             log.info("%d labels have no text among these rows and are left out", plan.n_left_out)
@@ -213,11 +264,18 @@ class Tagger(Answering):
     ) -> Tagger:
         """Fit the model of a plan on its rows: the other half of ``fit``.
 
-        ``validation``: texts and their labels, in the ids of the plan.
-
-        ``curve``: from scores to probabilities, as ``longtail.tagger.held_out.Curve.of`` takes it
-        from the same model fitted on a part of the rows: no other one is learned then. A rule that
-        learns does so anew.
+        Parameters
+        ----------
+        rows : Rows
+            Of ``rows``.
+        checkpoint : str or path, default=None
+            Folder for what is finished: a call that was cut short goes on from there.
+        curve : Curve, default=None
+            From scores to probabilities, as ``longtail.tagger.held_out.Curve.of`` takes it from
+            the same model fitted on a part of the rows: no other one is learned then. A rule
+            that learns does so anew.
+        validation : tuple, default=None
+            Texts and their labels, in the ids of the plan.
         """
         began = time.perf_counter()
         plan, X = rows.plan, rows.X
@@ -272,6 +330,167 @@ class Tagger(Answering):
         columns = as_columns(texts, fields)
         return rows_of(columns, rows.plan.vectorizer, check_weights(self.field_weights)), truth.Y
 
+    @property
+    def label_names(self) -> tuple[str, ...]:
+        """Names in label-id order."""
+        self._check_fitted()
+        return self.vocabulary_.names
+
+    @property
+    def has_probabilities(self) -> bool:
+        """Whether the scores of this tagger are probabilities."""
+        self._check_fitted()
+        return gives_probabilities(self.model_)
+
+    def transform(self, texts: Any) -> sp.csr_matrix:
+        """Return features (n, d) of texts, as the model sees them.
+
+        Parameters
+        ----------
+        texts : list of str, mapping or matrix
+            Texts, as in ``fit``.
+        """
+        self._check_fitted()
+        return rows_of(self._columns(texts), self.vectorizer_, check_weights(self.field_weights))
+
+    def _columns(self, texts: Any) -> Columns:
+        columns = as_columns(texts, self.fields_)
+        if self.fields_ is None and isinstance(columns, dict):
+            raise ValueError("this tagger was fitted on texts without fields: give strings")
+        return columns
+
+    def predict_topk(
+        self,
+        texts: Any,
+        k: int = 5,
+        *,
+        threshold: float | None = None,
+        include: Iterable[str] | None = None,
+        exclude: Iterable[str] | None = None,
+        tail: float = 0.0,
+    ) -> TopK:
+        """Return the label ids and scores, best first: ``predict`` without the names, for
+        programs.
+
+        Parameters
+        ----------
+        texts : list of str, mapping or matrix
+            Texts, as in ``fit``.
+        k : int, default=5
+            Answers per row.
+        threshold : float, default=None
+            Answers with a lower score are left out.
+        include : iterable of str, default=None
+            Names of the only labels to answer with.
+        exclude : iterable of str, default=None
+            Names of labels never to answer with.
+        tail : float, default=0.0
+            From 0, best score first, to 1, where rare labels come forward.
+        """
+        options = AnswerOptions(k, threshold, include, exclude, tail)
+        return self.rank(self.transform(texts), options)
+
+    def rank(self, X: sp.csr_matrix, options: AnswerOptions | int = 5, **old: Any) -> TopK:
+        """Return ``predict_topk`` of rows that ``transform`` made.
+
+        Parameters
+        ----------
+        X : csr_matrix of shape (n, d)
+            What ``transform`` has returned.
+        options : AnswerOptions or int
+            A number k stands for ``AnswerOptions(k=k)``.
+        **old : object
+            The options by name, as 0.1 had them; with a warning, until 0.2.
+        """
+        self._check_fitted()
+        if not isinstance(options, AnswerOptions):
+            options = AnswerOptions(k=options)
+        if old:
+            warnings.warn(
+                f"Tagger.rank takes AnswerOptions({', '.join(f'{name}=…' for name in old)}) of "
+                "longtail.answers now; options by name goes in 0.2",
+                DeprecationWarning,
+                stacklevel=2,
+            )
+            options = replace(options, **old)
+        return rank(self, X, options)
+
+    def predict(
+        self,
+        texts: Any,
+        k: int = 5,
+        *,
+        threshold: float | None = None,
+        include: Iterable[str] | None = None,
+        exclude: Iterable[str] | None = None,
+        tail: float = 0.0,
+        as_frame: bool = False,
+    ) -> Any:
+        """Return ``[(name, score), …]`` of each text, best first.
+
+        Parameters
+        ----------
+        texts : list of str, mapping or matrix
+            Texts, as in ``fit``.
+        k : int, default=5
+            Answers per row.
+        threshold : float, default=None
+            Answers with a lower score are left out. ``include``, ``exclude``: names of the only
+            labels to answer with, or of those never to.
+        include : iterable of str, default=None
+            Labels to choose from.
+        exclude : iterable of str, default=None
+            Labels to leave out.
+        tail : float, default=0.0
+            From 0 (best score first) to 1 (rare labels come forward, see
+            ``longtail.tagger.tail``); scores stay as they are. With a ``rule``, its labels are
+            answered, at most k of them, in its order.
+        as_frame : bool, default=False
+            A pandas DataFrame instead, with one line per answer and the columns ``row``,
+            ``rank``, ``label`` and ``score``; ``row`` is the index of a Series that is asked
+            about, so that the answers join back (``TopK.to_frame``).
+
+        >>> import longtail as lt, pandas
+        >>> tagger = lt.Tagger().fit(["paper jam", "log in"] * 5, [["printer"], ["login"]] * 5)
+        >>> tickets = pandas.DataFrame({"text": ["a paper jam", "log"]}, index=["T7", "T9"])
+        >>> best = tagger.predict(tickets["text"], k=1, as_frame=True).set_index("row")
+        >>> print(tickets.join(best[["label"]]))
+                   text    label
+        T7  a paper jam  printer
+        T9          log    login
+        """
+        top = self.predict_topk(
+            texts, k, threshold=threshold, include=include, exclude=exclude, tail=tail
+        )
+        if not as_frame:
+            return self.named(top)
+        index = getattr(texts, "index", None)  # of a Series or a DataFrame; a list has a method
+        return top.to_frame(self.label_names, rows=None if callable(index) else index)
+
+    def named(self, top: TopK) -> list[list[tuple[str, float]]]:
+        """Return answers with label names, in the order given.
+
+        Parameters
+        ----------
+        top : TopK
+            Answers.
+        """
+        names = self.label_names
+        return [
+            [(names[i], s) for i, s in zip(ids, scores, strict=True) if i >= 0]
+            for ids, scores in zip(top.indices.tolist(), top.scores.tolist(), strict=True)
+        ]
+
+    def inverse_propensity(self) -> np.ndarray:
+        """Return how much rarer labels weigh, (L,), by their training rows; see
+        ``longtail.tagger.tail``.
+        """
+        inverse: np.ndarray | None = self.__dict__.get("_inverse_propensity")
+        if inverse is None:
+            inverse = inverse_propensity(self.label_counts_, self.n_rows_)
+            self.__dict__["_inverse_propensity"] = inverse
+        return inverse
+
     def evaluate(
         self,
         texts: Any,
@@ -288,6 +507,25 @@ class Tagger(Answering):
 
         ``labels`` and ``label_names`` as in ``fit``. True labels that the model does not know are
         counted, and the report says so; ``unknown`` (n,) adds those that the data counted already.
+
+        Parameters
+        ----------
+        texts : list of str, mapping or matrix
+            Texts, as in ``fit``.
+        labels : list of lists of str, or matrix
+            True labels, as in ``fit``.
+        label_names : sequence of str, default=None
+            Names of the columns of a label matrix.
+        unknown : array of shape (n,), default=None
+            How many true labels of each row the data could not name.
+        k : int or sequence of int, default=(1, 3, 5)
+            Cut-offs.
+        title : str, default="Evaluation"
+            What the report is called.
+        n_resamples : int, default=1000
+            Resamples of the bootstrap; 0 for no intervals.
+        tail : float, default=0.0
+            From 0, best score first, to 1, where rare labels come forward.
         """
         truth = self.truth(labels, label_names, unknown)
         most = max([k] if isinstance(k, int) else k)
@@ -305,6 +543,11 @@ class Tagger(Answering):
         space do not matter, and a text that is none of the training texts is taken for one with a
         probability of about 1 in 4,096, which ``Overlap.n_rows`` allows for. Models that were
         saved before fingerprints were kept do not know.
+
+        Parameters
+        ----------
+        texts : list of str, mapping or matrix
+            Texts, as in ``fit``.
         """
         self._check_fitted()
         columns = self._columns(texts)
@@ -316,10 +559,22 @@ class Tagger(Answering):
     def score(
         self, texts: Any, labels: Any, k: int = 1, *, label_names: Sequence[str] | None = None
     ) -> float:
-        """Precision at k, the mean share of the k best labels that are true; for cross-validation.
+        """Return precision at k, the mean share of the k best labels that are true; for
+        cross-validation.
 
         ``labels`` and ``label_names`` as in ``fit``; labels that this tagger does not know are
         missed. ``evaluate`` says much more, also about rare labels.
+
+        Parameters
+        ----------
+        texts : list of str, mapping or matrix
+            Texts, as in ``fit``.
+        labels : list of lists of str, or matrix
+            True labels, as in ``fit``.
+        k : int, default=1
+            Answers per row.
+        label_names : sequence of str, default=None
+            Names of the columns of a label matrix.
 
         >>> from sklearn.model_selection import cross_val_score
         >>> texts, labels = ["paper jam", "no wifi"] * 30, [["printer"], ["network"]] * 30
@@ -339,10 +594,20 @@ class Tagger(Answering):
         *,
         among: Sequence[str] | None = None,
     ) -> Truth:
-        """Labels of evaluation data, in the label ids of this tagger.
+        """Return labels of evaluation data, in the label ids of this tagger.
 
-        ``among``: names of more labels than this tagger knows, its own included, among which to
-        measure it: labels that it does not know then count as missed, instead of being left out.
+        Parameters
+        ----------
+        labels : list of lists of str, or matrix
+            True labels, as in ``fit``.
+        label_names : sequence of str, default=None
+            Names of the columns of a label matrix.
+        unknown : array of shape (n,), default=None
+            How many true labels of each row the data could not name.
+        among : sequence of str, default=None
+            Names of more labels than this tagger knows, its own included, among which to
+            measure it: labels that it does not know then count as missed, instead of being left
+            out.
         """
         self._check_fitted()
         if among is None:
@@ -353,9 +618,18 @@ class Tagger(Answering):
     def measure(
         self, truth: Truth, top: TopK, *, seen: Overlap | None = None, **options: Any
     ) -> Report:
-        """The report on answers that were made already; options of ``longtail.evaluate``.
+        """Return the report on answers that were made already; options of ``longtail.evaluate``.
 
-        ``seen``: of ``trained_on``, so that the report says how many rows were trained on.
+        Parameters
+        ----------
+        truth : Truth
+            True labels, of ``Tagger.truth``.
+        top : TopK
+            Answers.
+        seen : Overlap, default=None
+            Of ``trained_on``, so that the report says how many rows were trained on.
+        **options : object
+            Those of ``longtail.evaluate``.
         """
         # What a rule chose is not the most probable.
         options.setdefault("probabilities", self.has_probabilities and self.rule_ is None)
@@ -364,22 +638,50 @@ class Tagger(Answering):
     def with_parts(self, report: Report, texts: Any, truth: Truth, top: TopK) -> Report:
         """Return the report with what every part of a fused model adds, right after ``fit``; the
         same report for other models. ``top``: the answers to ``texts`` that it is about.
+
+        Parameters
+        ----------
+        report : Report
+            The report.
+        texts : list of str, mapping or matrix
+            Texts, as in ``fit``.
+        truth : Truth
+            True labels, of ``Tagger.truth``.
+        top : TopK
+            The answers to the texts.
         """
         return replace(report, parts=part_results(self, texts, truth, top))
 
     def lean_curve(
         self, texts: Any, truth: Truth, *, k: int = 5, plain: TopK | None = None
     ) -> list[dict[str, float]]:
-        """What ``tail`` from 0 to 1 does to precision, recall and coverage on these texts.
+        """Return what ``tail`` from 0 to 1 does to precision, recall and coverage on these texts.
 
-        ``plain``: their answers without a lean, where they are there already.
+        Parameters
+        ----------
+        texts : list of str, mapping or matrix
+            Texts, as in ``fit``.
+        truth : Truth
+            True labels, of ``Tagger.truth``.
+        k : int, default=5
+            Answers per row.
+        plain : TopK, default=None
+            Their answers without a lean, where they are there already.
         """
         return lean_curve(self, texts, truth, k=k, plain=plain)
 
     def keep_report(
         self, report: Report, lean_curve: Sequence[Mapping[str, float]] | None = None
     ) -> None:
-        """Keep a report with the tagger, so that it is saved, shown and served with it."""
+        """Keep a report with the tagger, so that it is saved, shown and served with it.
+
+        Parameters
+        ----------
+        report : Report
+            The report.
+        lean_curve : list of dict, default=None
+            Of ``lean_curve``.
+        """
         summary = report.to_dict()
         if lean_curve is not None:
             summary["lean_curve"] = [dict(point) for point in lean_curve]
@@ -400,9 +702,18 @@ class Tagger(Answering):
         *,
         n_terms: int = 10,
     ) -> Any:
-        """Which words of one text speak for a label, an ``Explanation``; a list for a list.
+        """Return which words of one text speak for a label, an ``Explanation``; a list for a list.
 
         Without ``label``, for the best one. ``longtail.tagger.explanation`` tells how.
+
+        Parameters
+        ----------
+        text : str or mapping
+            One text, or its fields.
+        label : str, int or sequence of these, default=None
+            A label, or several; None is the best one.
+        n_terms : int, default=10
+            Most terms to name.
         """
         self._check_fitted()
         if label is None:
@@ -418,9 +729,18 @@ class Tagger(Answering):
     def explain_steps(
         self, text: Any, labels: Sequence[str], *, n_terms: int = 10
     ) -> Iterator[Explanation | None]:
-        """The explanations of several labels, with a None after every step of the work.
+        """Yield the explanations of several labels, with a None after every step of the work.
 
         For servers, which have other things to do in between, or stop.
+
+        Parameters
+        ----------
+        text : str or mapping
+            One text, or its fields.
+        labels : sequence of str
+            Labels to explain.
+        n_terms : int, default=10
+            Most terms to name.
         """
         self._check_fitted()
         columns = self._columns([text])
@@ -441,10 +761,18 @@ class Tagger(Answering):
         """Teach new labels from some texts, without training the others again; or, a model that
         reads label texts, from what they are called: ``add_labels(label_texts={name: text})``.
 
-        ``labels``: one list of names a text. Known names in them are not trained again, but tell
-        what else the texts are about; texts that have only known labels serve as negatives, and
-        keep the new labels from being answered everywhere: give some. Needs a model that can
-        (``model.add_labels``).
+        Parameters
+        ----------
+        texts : list of str, mapping or matrix, default=None
+            Texts that have the new labels, as in ``fit``.
+        labels : list of lists of str, default=None
+            One list of names a text. Known names in them are not trained again, but tell what
+            else the texts are about; texts that have only known labels serve as negatives, and
+            keep the new labels from being answered everywhere: give some.
+        label_texts : mapping of str to str, default=None
+            What new labels are called, by name.
+
+        Needs a model that can (``model.add_labels``).
         """
         self._check_fitted()
         if texts is None and labels is None and label_texts is not None:

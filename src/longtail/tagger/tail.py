@@ -26,7 +26,7 @@ __all__ = ["inverse_propensity", "lean", "scored"]
 
 
 def inverse_propensity(counts: np.ndarray, n_rows: int) -> np.ndarray:
-    """1 / p_j of each label (L,), from its training count."""
+    """Return 1 / p_j of each label (L,), from its training count."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PropensityWarning)  # one or two rows: all weights are 1
         return np.asarray(JainPropensity().fit_counts(counts, max(n_rows, 1)).inverse_)

@@ -37,7 +37,8 @@ class Truth:
 def as_truth(
     labels: Any, vocabulary: Vocabulary, label_names: Sequence[str] | None, unknown: Any = None
 ) -> Truth:
-    """From lists of names, or from a matrix whose columns are ``label_names``; as in ``fit``.
+    """Return the truth from lists of names, or from a matrix whose columns are ``label_names``; as
+    in ``fit``.
 
     ``unknown`` (n,): true labels that the source counted but does not name.
     """

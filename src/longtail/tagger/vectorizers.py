@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from longtail._protocols import vectorizes
 from longtail.features import Tfidf
 from longtail.features.from_sklearn import is_sklearn_text_vectorizer, tfidf_from_sklearn
 from longtail.features.tfidf_params import TfidfParams
@@ -15,7 +16,7 @@ __all__ = ["is_fitted", "maker_of", "own_vectorizer"]
 
 
 def is_fitted(given: Any) -> bool:
-    """Whether this is a ``Tfidf`` that has learned its terms."""
+    """Return whether this is a ``Tfidf`` that has learned its terms."""
     return isinstance(given, Tfidf) and hasattr(given, "n_columns_")
 
 
@@ -41,7 +42,7 @@ def own_vectorizer(given: Any, savable: bool) -> Any:
         params = Tfidf(**given)  # refuses unknown names
         TfidfParams.check(params.get_params(deep=False))
         return dict(given)
-    if not (hasattr(given, "fit_transform") and hasattr(given, "transform")):
+    if not vectorizes(given):
         raise TypeError(
             "vectorizer must have fit_transform and transform, be a mapping of parameters of "
             f"Tfidf, or None, got {given!r}"

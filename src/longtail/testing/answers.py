@@ -18,7 +18,7 @@ Make = Callable[..., Any]
 
 
 def checked(top: TopK, n: int, k: int, n_labels: int) -> TopK:
-    """The constructor refuses whatever is not a proper answer."""
+    """Return the answer through the constructor, which refuses whatever is not a proper one."""
     TopK(top.indices, top.scores, n_labels)
     assert (len(top), top.k, top.n_labels) == (n, k, n_labels)
     assert top.indices.dtype == np.int32 and top.scores.dtype == np.float32
@@ -74,7 +74,7 @@ def test_one_row_one_label(make: Make, dense: bool) -> None:
 @features
 @pytest.mark.parametrize("dense", [True, False])
 def test_empty_rows_and_columns(make: Make, problem: Problem, dense: bool) -> None:
-    """Rows without labels, labels without rows, rows without features, features without rows."""
+    """Try rows without labels or features, and labels and features without rows."""
     X, Y = problem.X.toarray(), problem.Y.toarray()
     Y[::4] = 0
     Y[:, [2, 11]] = 0
@@ -106,7 +106,7 @@ def test_soft_labels(make: Make, problem: Problem) -> None:
 @features
 @pytest.mark.parametrize("scale", [1e-42, 1e-30, 1e30, 3e38])
 def test_features_of_any_size(make: Make, problem: Problem, scale: float) -> None:
-    """From the smallest float32 to the largest: no overflow, no NaN."""
+    """Try features from the smallest float32 to the largest: no overflow, no NaN."""
     unit = problem.X / problem.X.max()
     for X in (unit * scale, (unit * scale).toarray()):
         checked(make().fit(X, problem.Y).predict_topk(X, k=3), 90, 3, 12)

@@ -35,17 +35,19 @@ from longtail.testing.saving import *  # noqa: E402
 
 @pytest.fixture
 def ranker() -> Callable[..., Any]:
-    """What makes an unfitted ranker from parameters by name: yours, in a fixture of this name."""
+    """Return what makes an unfitted ranker from parameters by name: yours, in a fixture of this
+    name.
+    """
     pytest.fail("define a fixture ranker that returns the class of your ranker")
 
 
 @pytest.fixture
 def make(ranker: Callable[..., Any]) -> Callable[..., Any]:
-    """The same, with a fixed seed where it takes one."""
+    """Return the same, with a fixed seed where it takes one."""
     return seeded(ranker)
 
 
 @pytest.fixture
 def problem() -> Problem:
-    """Rows of features with labels to be found in them."""
+    """Return rows of features with labels to be found in them."""
     return make_problem()

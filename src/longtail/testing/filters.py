@@ -30,7 +30,7 @@ def all_answers(model: Any, X: Any) -> np.ndarray:
 
 
 def masked(scores: np.ndarray, allowed: np.ndarray, k: int) -> TopK:
-    """The k best allowed labels, written out."""
+    """Return the k best allowed labels, written out."""
     n, width = scores.shape
     top = TopK.nothing(n, k)
     for i in range(n):
@@ -86,7 +86,7 @@ def test_filters_are_exact_search_and_a_mask(
 
 @features
 def test_k_allowed_labels_come_back(make: Make, problem: Problem) -> None:
-    """Also through a beam of one, and for rows that resemble nothing."""
+    """Try also through a beam of one, and for rows that resemble nothing."""
     narrow = {"beam": 1} if "beam" in make().get_params() else {}
     model = make(**narrow).fit(problem.X, problem.Y)
     X = sp.vstack([problem.X, sp.csr_matrix((2, 40))]).tocsr()
@@ -170,7 +170,7 @@ def test_names_are_saved_and_forgotten(make: Make, problem: Problem, tmp_path: P
 
 @features
 def test_rows_keep_their_lists_whatever_the_threads(make: Make) -> None:
-    """Enough rows for several tasks, in several Python threads at once."""
+    """Ask with enough rows for several tasks, in several Python threads at once."""
     problem = make_problem(n=600, seed=4)
     model = make().fit(problem.X, problem.Y)
     lists = random_lists(600, np.random.default_rng(5))

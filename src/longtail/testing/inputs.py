@@ -18,7 +18,9 @@ Make = Callable[..., Any]
 
 
 def shuffled(X: sp.csr_matrix) -> sp.csr_matrix:
-    """The same matrix with the columns of every row in descending order, entries split in two."""
+    """Return the same matrix with the columns of every row in descending order, entries split in
+    two.
+    """
     coo = X.tocoo()
     order = np.lexsort((-coo.col, coo.row))
     halves = np.repeat(coo.data[order] / 2, 2)
@@ -27,14 +29,14 @@ def shuffled(X: sp.csr_matrix) -> sp.csr_matrix:
 
 
 def wide(X: sp.csr_matrix) -> sp.csr_matrix:
-    """With 64-bit indices."""
+    """Return the matrix with 64-bit indices."""
     out = X.copy()
     out.indices, out.indptr = out.indices.astype(np.int64), out.indptr.astype(np.int64)
     return out
 
 
 def roomy(X: sp.csr_matrix) -> sp.csr_matrix:
-    """With room for more entries at the end, which SciPy allows."""
+    """Return the matrix with room for more entries at the end, which SciPy allows."""
     out = X.copy()
     out.indices = np.concatenate([out.indices, np.full(7, 10**6, out.indices.dtype)])
     out.data = np.concatenate([out.data, np.full(7, np.nan, out.data.dtype)])
@@ -42,7 +44,7 @@ def roomy(X: sp.csr_matrix) -> sp.csr_matrix:
 
 
 def frozen(X: Any) -> Any:
-    """Read-only, as memory-mapped data are."""
+    """Return the matrix read-only, as memory-mapped data are."""
     for array in (X.data, X.indices, X.indptr) if sp.issparse(X) else (X,):
         array.flags.writeable = False
     return X
@@ -118,7 +120,9 @@ def test_dense_features(make: Make, problem: Problem, form: str) -> None:
 
 @features
 def test_sparse_and_dense_agree(make: Make, problem: Problem) -> None:
-    """To rounding: the order of summation may differ. Fitted on either, a model takes both."""
+    """Compare both to rounding: the order of summation may differ. Fitted on either, a model takes
+    both.
+    """
     sparse, dense = problem.X, problem.X.toarray()
     expected = make().fit(sparse, problem.Y).predict_topk(sparse, k=4)
     for train in (sparse, dense):

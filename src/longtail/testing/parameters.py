@@ -16,7 +16,7 @@ Make = Callable[..., Any]
 
 
 def test_init_only_stores(make: Make) -> None:
-    """Whatever is passed comes back, unchecked and uncopied, until fit."""
+    """Check that whatever is passed comes back, unchecked and uncopied, until fit."""
     names = list(make().get_params(deep=False))
     odd = {name: object() for name in names}
     model = type(make())(**odd)

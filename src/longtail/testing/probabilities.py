@@ -19,7 +19,7 @@ Make = Callable[..., Any]
 
 @pytest.fixture
 def probable(make: Make) -> Make:
-    """Rankers that have probabilities; others are skipped."""
+    """Return rankers that have probabilities; skip others."""
     if not hasattr(make(), "calibrate"):
         pytest.skip("this ranker has no probabilities")
     return make
@@ -31,8 +31,8 @@ def large() -> Problem:
 
 
 def of_networks(model: Any) -> bool:
-    """Networks of three epochs: far from converged, each fit has scores of another scale, and what
-    cross-fitting learns from two fits is not true of a third.
+    """Return whether these are networks of three epochs: far from converged, each fit has scores of
+    another scale, and what cross-fitting learns from two fits is not true of a third.
     """
     return "Network" in repr(model)
 

@@ -33,7 +33,9 @@ def features(test: Test) -> Test:
 
 
 def as_texts(X: Any) -> TextRows:
-    """Rows of features as texts: a word for every feature, as often as its value has sixteenths."""
+    """Return rows of features as texts: a word for every feature, as often as its value has
+    sixteenths.
+    """
     return TextRows(
         " ".join(
             word
@@ -58,7 +60,8 @@ class Problem:
 
 
 def make_problem(n: int = 90, d: int = 40, n_labels: int = 12, seed: int = 0) -> Problem:
-    """Rows of a label share its features, plus noise: the answer is there to be found.
+    """Make a problem in which rows of a label share its features, plus noise: the answer is there
+    to be found.
 
     Values are multiples of 1/16, so that float64, float32 and lists hold the same numbers.
     """
@@ -74,17 +77,17 @@ def make_problem(n: int = 90, d: int = 40, n_labels: int = 12, seed: int = 0) ->
 
 
 def shown(model: Any) -> dict[str, str]:
-    """Parameters as text, so that nested estimators compare by what they are."""
+    """Return parameters as text, so that nested estimators compare by what they are."""
     return {name: repr(value) for name, value in model.get_params().items()}
 
 
 def params_of(make: Callable[..., Any]) -> set[str]:
-    """Names of the parameters of an estimator."""
+    """Return the names of the parameters of an estimator."""
     return set(make().get_params())
 
 
 def assert_close(a: TopK, b: TopK, tolerance: float = 1e-5) -> None:
-    """Equal to rounding: scores agree, and ids differ only where scores tie."""
+    """Check that answers agree to rounding: scores agree, ids differ only where scores tie."""
     assert a.indices.shape == b.indices.shape
     np.testing.assert_allclose(a.scores, b.scores, rtol=tolerance, atol=tolerance)
     for row in np.flatnonzero((a.indices != b.indices).any(axis=1)):
@@ -95,6 +98,6 @@ def assert_close(a: TopK, b: TopK, tolerance: float = 1e-5) -> None:
 
 
 def seeded(make: Callable[..., Any]) -> Callable[..., Any]:
-    """``make`` with a fixed seed, where it takes one."""
+    """Return ``make`` with a fixed seed, where it takes one."""
     fixed = {"random_state": 0} if "random_state" in make().get_params() else {}
     return lambda **params: make(**{**fixed, **params})

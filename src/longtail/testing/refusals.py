@@ -21,7 +21,7 @@ def with_value(matrix: sp.csr_matrix, value: float) -> sp.csr_matrix:
 
 
 def broken(matrix: sp.csr_matrix, column: int) -> sp.csr_matrix:
-    """A matrix whose arrays were tampered with after SciPy had checked them."""
+    """Return a matrix whose arrays were tampered with after SciPy had checked them."""
     out = matrix.copy()
     out.indices[3] = column
     return out

@@ -44,7 +44,7 @@ class DualEncoder(TextRanker):
         did well on held-out rows; it fills in the parameters that are None.
     loss : str or None
         "decoupled" (softmax in which the labels of a row do not compete), "supcon", "triplet".
-    temperature : float or None
+    temperature, margin : float or None; float
         Of the cosines, in a softmax; ``margin`` is that of triplets.
     to_labels : float or None
         Weight of texts looking for labels; the rest is for labels looking for texts.
@@ -73,8 +73,16 @@ class DualEncoder(TextRanker):
     index : str
         How labels are searched: "exact", or "hnsw", a graph that finds nearly all of the best in
         less time (the extra ``index``), for millions of labels.
-
-    All other parameters are those of ``TextNetwork``.
+    pooling, frozen_layers, gradient_checkpointing, micro_batch : str; int; bool; int or None
+        As in ``TextNetwork``.
+    epochs, batch_size, learning_rate, weight_decay, clip : number or None
+        As in ``TextNetwork``.
+    warmup_steps, decay, validation, patience, metric : float; str; float; int; str
+        As in ``TextNetwork``.
+    device, precision, runtime, onnx : str
+        As in ``TextNetwork``.
+    random_state, n_jobs : int, Generator, RandomState or None; int or None
+        As in ``TextNetwork``.
 
     After ``fit``: ``heads_`` (weights of the layers between encoder and cosine), ``label_vectors_``
     (L, d), ``label_tokens_``, ``has_rows_`` (L,), ``encoder_``, ``tokenizer_``, ``history_``,
@@ -193,9 +201,19 @@ class DualEncoder(TextRanker):
     ) -> Any:
         """Learn from texts (or ``Tokens``) ``X``, labels ``Y`` (n, L) and what labels are called.
 
-        ``label_texts``: one text per label, or ``Tokens``; without them a label is described by its
-        shortest training text. ``checkpoint`` as in ``TextNetwork``, and so is training by the
-        processes of a group: each has a range of the labels, with their rows of weights.
+        Processes of a group train together, as in ``TextNetwork``: each has a range of the labels,
+        with their rows of weights.
+
+        Parameters
+        ----------
+        X : list of str, or Tokens
+            Texts.
+        Y : matrix of shape (n, L), or list of lists of int
+            Labels of the rows.
+        label_texts : list of str, or Tokens, default=None
+            One text per label; without them a label is described by its shortest training text.
+        checkpoint : str or path, default=None
+            As in ``TextNetwork``.
         """
         return self._learn(X, Y, label_texts=label_texts, checkpoint=checkpoint)
 
@@ -225,6 +243,15 @@ class DualEncoder(TextRanker):
     def fine_tuned(self, X: Any, Y: Any, *, epochs: int = 1) -> Any:
         """Return a copy trained for some more epochs on ``X`` and ``Y``, at a tenth of the learning
         rates and without a validation split.
+
+        Parameters
+        ----------
+        X : list of str, or Tokens
+            Texts.
+        Y : matrix of shape (n, L), or list of lists of int
+            Labels of the rows.
+        epochs : int, default=1
+            Passes over the rows.
         """
         self._check_fitted()
         tokens = self._rows(X)
@@ -310,6 +337,15 @@ class DualEncoder(TextRanker):
         """Return what training on these texts would take on this machine: memory by part, and the
         time of an epoch, from a few batches; nothing is learned. Print it. From 100,000 labels on
         ``fit`` tells it by itself, on a terminal and in the log.
+
+        Parameters
+        ----------
+        X : list of str, or Tokens
+            Texts.
+        Y : matrix of shape (n, L), or list of lists of int
+            Labels of the rows.
+        label_texts : list of str, default=None
+            What labels are called.
         """
         self._check_settings()
         texts = self._rows(X, fitted=False)
@@ -338,6 +374,11 @@ class DualEncoder(TextRanker):
     def embed(self, X: Any) -> np.ndarray:
         """Return the vectors of texts, (n, d) float32 of unit length: an ordinary dense X for other
         models.
+
+        Parameters
+        ----------
+        X : list of str, or Tokens
+            Texts.
         """
         self._check_fitted()
         return self._met(self._vectors(self._rows(X)))
@@ -360,7 +401,15 @@ class DualEncoder(TextRanker):
         return searched  # type: ignore[no-any-return]
 
     def index_recall(self, X: Any, k: int = 10) -> float:
-        """Return the share of the k best labels of texts that a search with ``index`` finds."""
+        """Return the share of the k best labels of texts that a search with ``index`` finds.
+
+        Parameters
+        ----------
+        X : list of str, or Tokens
+            Texts.
+        k : int, default=10
+            Answers per row.
+        """
         self._check_fitted()
         queries = self._queries(self._rows(X))
         return self._labels().recall(queries, min(as_k(k), self.n_labels_), n_threads(self.n_jobs))
@@ -408,6 +457,21 @@ class DualEncoder(TextRanker):
         takes texts and what the m new labels are for them, (n, m); labels that have no
         ``label_texts`` are then described by the shortest of their texts. ``fine_tuned`` trains
         everything further. ``Y_old`` and ``negatives`` are for models that need them.
+
+        Parameters
+        ----------
+        X : list of str, or Tokens, default=None
+            Texts that have the new labels.
+        Y : matrix of shape (n, m), default=None
+            What the new labels are for these texts.
+        label_texts : list of str, default=None
+            What the new labels are called.
+        names : sequence of str, default=None
+            Names of the new labels.
+        Y_old : matrix of shape (n, L), default=None
+            Old labels of the same texts.
+        negatives : tuple, default=None
+            ``(X, Y)``, further texts without the new labels.
         """
         self._check_fitted()
         tokens = labels = None

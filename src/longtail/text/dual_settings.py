@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from numbers import Integral, Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from longtail._validation import as_k
 from longtail.text.index import INDEXES
 from longtail.text.ranker import FRUGAL
+
+if TYPE_CHECKING:
+    from longtail.text.dual_encoder import DualEncoder
 
 __all__ = ["DEFAULTS", "LOSSES", "MARGINS", "PRESETS", "check_settings", "setting"]
 
@@ -63,7 +66,7 @@ FRUGAL_DEFAULTS: dict[str, Any] = {
 }
 
 
-def setting(model: Any, name: str, defaults: dict[str, Any]) -> Any:
+def setting(model: DualEncoder, name: str, defaults: dict[str, Any]) -> Any:
     """Return what None stands for in a parameter of a dual encoder."""
     preset = PRESETS.get(model.preset or "", {})
     if name == "mine_from" and name not in preset:
@@ -72,7 +75,7 @@ def setting(model: Any, name: str, defaults: dict[str, Any]) -> Any:
     return {**defaults, **frugal, **preset}[name]
 
 
-def check_settings(model: Any) -> None:
+def check_settings(model: DualEncoder) -> None:
     """Raise ValueError or TypeError for settings of a dual encoder that cannot be."""
     if model.preset is not None and model.preset not in PRESETS:
         raise ValueError(f"preset must be one of {', '.join(PRESETS)}, got {model.preset!r}")

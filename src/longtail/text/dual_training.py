@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -31,6 +31,9 @@ from longtail.text.all_texts import AllTexts
 from longtail.text.dual_cost import dual_cost
 from longtail.text.training import first_encoder, torch_threads
 
+if TYPE_CHECKING:
+    from longtail.text.dual_encoder import DualEncoder
+
 __all__ = [
     "DualTrained",
     "described_together",
@@ -51,7 +54,7 @@ class DualTrained:
 
 
 def train_dual_encoder(
-    model: Any, tokens: Tokens, label_tokens: Tokens, Y: Any, plan: Plan, **of: Any
+    model: DualEncoder, tokens: Tokens, label_tokens: Tokens, Y: Any, plan: Plan, **of: Any
 ) -> DualTrained:
     """Train on texts, label texts and labels, in a group together with other processes; ``of``: as
     of ``_prepared``.
@@ -68,7 +71,7 @@ def train_dual_encoder(
 
 
 def plan_dual_encoder(
-    model: Any, tokens: Tokens, label_tokens: Tokens, Y: Any, plan: Plan, **of: Any
+    model: DualEncoder, tokens: Tokens, label_tokens: Tokens, Y: Any, plan: Plan, **of: Any
 ) -> Cost:
     """Return what training on these texts and labels would take."""
     trainer, texts = _prepared(model, tokens, label_tokens, Y, plan, **of)
@@ -88,7 +91,7 @@ def described_together(
 
 
 def _prepared(
-    model: Any,
+    model: DualEncoder,
     tokens: Tokens,
     label_tokens: Tokens,
     Y: Any,
@@ -167,7 +170,7 @@ def _prepared(
 
 
 def _heads(
-    model: Any,
+    model: DualEncoder,
     width: int,
     n_labels: int,
     plan: Plan,
@@ -203,21 +206,21 @@ def _heads(
     return heads
 
 
-def _objective(model: Any) -> Objective:
+def _objective(model: DualEncoder) -> Objective:
     loss, temperature = model._setting("loss"), float(model._setting("temperature"))
     if loss == "triplet":
         return Triplet(margin=float(model.margin))
     return {"decoupled": Decoupled, "supcon": SupCon}[loss](temperature=temperature)
 
 
-def classifier_plan(model: Any, **settings: Any) -> HeadPlan:
+def classifier_plan(model: DualEncoder, **settings: Any) -> HeadPlan:
     """Return the plan of heads with a classifier."""
     loss, temperature = model._setting("loss"), float(model._setting("classifier_temperature"))
     kind = SupCon if loss == "supcon" else Decoupled
     return HeadPlan(classifier=kind(temperature=temperature), binary=named("sigmoid"), **settings)
 
 
-def mining_of(model: Any) -> Mining:
+def mining_of(model: DualEncoder) -> Mining:
     """Return how a model wants its negatives."""
     names = ("positives", "negatives", "period", "mine_from", "clusters")
     settings = {name: model._setting(name) for name in names}

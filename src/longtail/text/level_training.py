@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -38,6 +38,9 @@ from longtail.text.encoder_state import EncoderState
 from longtail.text.levels import Level, NodeLists
 from longtail.text.training import first_encoder, torch_threads
 
+if TYPE_CHECKING:
+    from longtail.text.xr_transformer import XRTransformer
+
 __all__ = ["Fitted", "train_levels"]
 
 log = logging.getLogger(__name__)
@@ -55,7 +58,7 @@ class Fitted:
 
 
 def train_levels(
-    model: Any,
+    model: XRTransformer,
     rows: PairedRows,
     levels: list[Level],
     steps: list[int],
@@ -124,7 +127,7 @@ def train_levels(
 
 
 def _first_head(
-    model: Any,
+    model: XRTransformer,
     level: Level,
     matched: TopK | None,
     vectors: np.ndarray | None,
@@ -153,7 +156,7 @@ def _first_head(
 
 
 def _fine_tune(
-    model: Any,
+    model: XRTransformer,
     encoder: nn.Module,
     inputs: TokenRows,
     level: Level,
@@ -193,7 +196,7 @@ def _fine_tune(
 
 
 def _matched(
-    model: Any,
+    model: XRTransformer,
     level: Level,
     matched: TopK | None,
     rows: PairedRows,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,11 +11,14 @@ from longtail._validation import as_labels
 from longtail.answers.vocabulary import Vocabulary, grown_names
 from longtail.linear import OneVsAll
 
+if TYPE_CHECKING:
+    from longtail.text.text_network import TextNetwork
+
 __all__ = ["new_outputs"]
 
 
 def new_outputs(
-    model: Any, X: Any, Y: Any, Y_old: Any, negatives: Any, names: Any
+    model: TextNetwork, X: Any, Y: Any, Y_old: Any, negatives: Any, names: Any
 ) -> tuple[np.ndarray, np.ndarray, Vocabulary | None]:
     """Return weights (m, e) and biases (m,) of the new labels ``Y`` (n, m), and the names of all.
 

@@ -47,6 +47,9 @@ class TextRanker(ProbabilityRanker):
 
     # Parameters every subclass stores.
     encoder: Any
+    pooling: str
+    frozen_layers: int
+    gradient_checkpointing: bool
     max_length: int | None
     device: str
     runtime: str

@@ -77,13 +77,16 @@ class TextNetwork(TextRanker):
         "mean" of the tokens of a text, or its "first" token; for transformers.
     max_length : int or None
         The most tokens of a text; the rest is cut off and counted in ``n_truncated_``.
-    epochs, batch_size, learning_rate, output_learning_rate, weight_decay, dropout : number or None
-        None for values that fit the encoder (``DEFAULTS``). Rates rise over ``warmup_steps`` (a
-        share of all steps, or their number) and fall as ``decay`` says: "linear", "cosine",
-        "constant", or "plateau", halved when the metric stalls. Dropout is of the vectors.
+    epochs, batch_size, learning_rate, output_learning_rate, weight_decay : number or None
+        None for values that fit the encoder (``DEFAULTS``).
+    dropout : float or None
+        Of the vectors; None as above.
+    warmup_steps, decay : float; str
+        Rates rise over a share of all steps, or a number of them, and fall as ``decay`` says:
+        "linear", "cosine", "constant", or "plateau", halved when the metric stalls.
     clip : float or None
         The most that the norm of the encoder's gradient may be; None for no limit.
-    validation : float
+    validation, patience, metric : float; int; str
         Share of the rows for early stopping; 0 trains all epochs on all rows. ``patience`` epochs
         without improvement of ``metric`` ("precision", "recall", "ndcg", "psp", the mean at 1, 3
         and 5) end the training, and the best epoch remains.
@@ -211,16 +214,24 @@ class TextNetwork(TextRanker):
     ) -> Any:
         """Learn from texts (or ``Tokens``) ``X`` and labels ``Y`` (n, L).
 
-        ``checkpoint``: a folder; training saves itself there after every epoch, and goes on from
-        there when it is started again with the same data and parameters. ``n_label_rows``: so many
-        of the last rows are texts of labels (``longtail.augment``); they are neither validated on
-        nor counted in propensities.
-
         In a process group (``torch.distributed.init_process_group``, as under ``torchrun``), all
         processes call ``fit`` with the same arguments and train one model together
         (``longtail.deep.group``): each encodes a share of every batch and learns a range of the
         labels, and all of them end with the whole model. Checkpoints go on with any number of
         processes.
+
+        Parameters
+        ----------
+        X : list of str, or Tokens
+            Texts.
+        Y : matrix of shape (n, L), or list of lists of int
+            Labels of the rows.
+        checkpoint : str or path, default=None
+            A folder; training saves itself there after every epoch, and goes on from there when
+            it is started again with the same data and parameters.
+        n_label_rows : int, default=0
+            So many of the last rows are texts of labels (``longtail.augment``); they are
+            neither validated on nor counted in propensities.
         """
         return self._learn(X, Y, checkpoint=checkpoint, n_label_rows=n_label_rows)
 
@@ -242,7 +253,17 @@ class TextNetwork(TextRanker):
     def fit_targets(
         self, X: Any, T: Any, *, checkpoint: str | os.PathLike[str] | None = None
     ) -> TextNetwork:
-        """Learn targets ``T`` (n, c); ``decision_function`` predicts them. As in ``Network``."""
+        """Learn targets ``T`` (n, c); ``decision_function`` predicts them. As in ``Network``.
+
+        Parameters
+        ----------
+        X : list of str, or Tokens
+            Texts.
+        T : array of shape (n, c)
+            Targets.
+        checkpoint : str or path, default=None
+            Folder for what is finished: a call that was cut short goes on from there.
+        """
         if self.loss not in ERRORS:
             raise ValueError(
                 f"loss must be one of {', '.join(ERRORS)} for a regression, got {self.loss!r}"
@@ -261,6 +282,15 @@ class TextNetwork(TextRanker):
         """Return what training on texts ``X`` and labels ``Y`` would take on this machine: memory
         by part, the time of an epoch from a few batches, and which output layers fit
         ``memory_limit`` bytes. Nothing is learned. Print it.
+
+        Parameters
+        ----------
+        X : list of str, or Tokens
+            Texts.
+        Y : matrix of shape (n, L), or list of lists of int
+            Labels of the rows.
+        memory_limit : int, default=None
+            Bytes that training may take.
         """
         tokens = self._rows(X, fitted=False)
         Y = as_labels(Y, n_rows=len(tokens))
@@ -288,6 +318,15 @@ class TextNetwork(TextRanker):
     def fine_tuned(self, X: Any, Y: Any, *, epochs: int = 1) -> TextNetwork:
         """Return a copy trained for some more epochs on ``X`` and ``Y``, at a tenth of the learning
         rates and without a validation split.
+
+        Parameters
+        ----------
+        X : list of str, or Tokens
+            Texts.
+        Y : matrix of shape (n, L), or list of lists of int
+            Labels of the rows.
+        epochs : int, default=1
+            Passes over the rows.
         """
         self._check_fitted()
         if self.loss_ not in LOSSES:
@@ -400,7 +439,13 @@ class TextNetwork(TextRanker):
         return labels.best(k, search)
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Return all outputs, (n, L) float32. For few outputs or few rows."""
+        """Return all outputs, (n, L) float32. For few outputs or few rows.
+
+        Parameters
+        ----------
+        X : list of str, or Tokens
+            Texts.
+        """
         self._check_fitted()
         bias = np.ascontiguousarray(self.output_bias_)
         return self._outputs().products(  # type: ignore[no-any-return]
@@ -430,13 +475,15 @@ class TextNetwork(TextRanker):
 
         Parameters
         ----------
-        X : matrix of shape (n, d)
-            Texts; Y : (n, m) what the m new labels are for them.
+        X : list of str, or Tokens
+            Texts.
+        Y : matrix of shape (n, m)
+            What the m new labels are for them.
         Y_old : matrix of shape (n, L) or None
             (n, L) the old labels of the same texts: they are checked, and nothing else.
         negatives : tuple or None
             ``(X, Y)``, further texts without the new labels, and their old labels.
-        names : object
+        names : sequence of str or None
             Of the new labels, for a model whose labels have names.
         """
         self._check_fitted()

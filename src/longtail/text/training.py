@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -33,6 +33,10 @@ from longtail.propensity import JainPropensity
 from longtail.text.label_clusters import with_clusters
 from longtail.text.pretrained import fetched
 
+if TYPE_CHECKING:
+    from longtail.text.ranker import TextRanker
+    from longtail.text.text_network import TextNetwork
+
 __all__ = ["Trained", "first_encoder", "plan_text_network", "torch_threads", "train_text_network"]
 
 
@@ -46,7 +50,7 @@ class Trained:
 
 
 def train_text_network(
-    model: Any,
+    model: TextNetwork,
     tokens: Tokens,
     targets: Any,
     plan: Plan,
@@ -146,7 +150,7 @@ def train_text_network(
 
 
 def plan_text_network(
-    model: Any,
+    model: TextNetwork,
     tokens: Tokens,
     Y: Any,
     plan: Plan,
@@ -195,7 +199,7 @@ def torch_threads(plan: Plan) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def first_encoder(model: Any, n_tokens: int) -> nn.Module:
+def first_encoder(model: TextRanker, n_tokens: int) -> nn.Module:
     """Return the encoder to begin with."""
     if model.encoder == "average":
         return Average(n_tokens)

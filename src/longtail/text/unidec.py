@@ -31,18 +31,27 @@ class UniDEC(DualEncoder):
     Both are trained in the same pass on the same pool of labels. The score of a label is the sum of
     two cosines: of the text with the label's text, and of the text with the label's row.
 
-    Parameters, besides those of ``DualEncoder``
+    Parameters
     ----------
-    table_learning_rate : of the rows of labels
-    balance : weight of the dual encoder's loss; the rest is the classifier's
-    cosine : whether the classifier learns with cosines, as it answers, or with plain products, as
-        the paper has it
-    classifier_temperature : of the classifier's scores
-    auxiliary : weight of a binary cross-entropy of the classifier over the pool, with
-        ``cosine=False``; in the paper it raises precision and lowers what rare labels gain
-    mine_by : whose scores find the hard negatives: "dual" or "both"
-    answer : "both", "classifier", "dual", or "auto": the best of them on validation rows, "both"
-        without any; ``choose_answer`` chooses on other rows
+    table_learning_rate : float or None
+        Of the rows of labels.
+    balance : float
+        Weight of the dual encoder's loss; the rest is the classifier's.
+    cosine : bool
+        Whether the classifier learns with cosines, as it answers, or with plain products, as the
+        paper has it.
+    classifier_temperature : float or None
+        Of the classifier's scores.
+    auxiliary : float
+        Weight of a binary cross-entropy of the classifier over the pool, with ``cosine=False``; in
+        the paper it raises precision and lowers what rare labels gain.
+    mine_by : str
+        Whose scores find the hard negatives: "dual" or "both".
+    answer : str
+        "both", "classifier", "dual", or "auto": the best of them on validation rows, "both" without
+        any; ``choose_answer`` chooses on other rows.
+
+    All other parameters are those of ``DualEncoder``.
 
     After ``fit``, besides: ``answer_``, and ``share_``, the classifier's part where both answer.
 
@@ -209,6 +218,13 @@ class UniDEC(DualEncoder):
     def choose_answer(self, X: Any, Y: Any) -> UniDEC:
         """Answer from now on with the head, or a mean of both, that is best for these rows: by the
         mean of the precision at 1, 3 and 5.
+
+        Parameters
+        ----------
+        X : list of str, or Tokens
+            Texts.
+        Y : matrix of shape (n, L), or list of lists of int
+            Labels of the rows.
         """
         self._check_fitted()
         tokens = self._rows(X)
@@ -260,8 +276,8 @@ class UniDEC(DualEncoder):
         return MARGINS[self.answer_]
 
     def _grow(self, described: Tokens, tokens: Tokens | None, labels: Any) -> None:
-        """A new label's row points from all texts given to its own ones; without any, it is the
-        classifier's vector of what the label is called.
+        """Add the rows of new labels, which point from all texts given to their own ones; without
+        any, they are the classifier's vectors of what the labels are called.
         """
         rows = unit_rows(self._through("classifier", self._vectors(described)))
         if tokens is not None:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from numbers import Integral, Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from longtail._validation import as_k
 from longtail.features import Tfidf
 from longtail.text.ranker import FRUGAL
+
+if TYPE_CHECKING:
+    from longtail.text.xr_transformer import XRTransformer
 
 __all__ = [
     "FEATURES",
@@ -173,7 +176,7 @@ DEFAULTS: dict[str, Any] = {
 FRUGAL_DEFAULTS: dict[str, Any] = {"learning_rate": 3e-3, "output_learning_rate": 3e-3}
 
 
-def setting(model: Any, name: str) -> Any:
+def setting(model: XRTransformer, name: str) -> Any:
     """Return a parameter of an ``XRTransformer``, or what None stands for."""
     value = getattr(model, name, None)
     if not (value is None or (isinstance(value, str) and value == "auto")):
@@ -219,7 +222,7 @@ def automatic_steps(n_rows: int, batch_size: int) -> int:
     return min(max(_STEPS, low), high)
 
 
-def steps_of(model: Any, n_levels: int, n_rows: int) -> list[int]:
+def steps_of(model: XRTransformer, n_levels: int, n_rows: int) -> list[int]:
     """Return the training steps of every level: half of them on the last, where only their sum is
     known.
     """
@@ -258,7 +261,7 @@ def _whole_numbers(steps: Any) -> list[int]:
     return out
 
 
-def check_settings(model: Any) -> None:
+def check_settings(model: XRTransformer) -> None:
     """Raise ValueError or TypeError for settings that cannot be."""
     for name, choices in (
         ("preset", (None, *PRESETS)),

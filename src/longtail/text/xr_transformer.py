@@ -71,36 +71,57 @@ class XRTransformer(TextRanker):
 
     Parameters
     ----------
-    encoder : as in ``TextNetwork``
-    preset : "eurlex-4k", "wiki10-31k", "amazoncat-13k", "wiki-500k", "amazon-670k", "amazon-3m":
-        the reference settings of a data set, for parameters that are None; without it they are
-        chosen by the number of rows, labels and tokens (``longtail.text.xr_settings``)
-    vectorizer : a ``Tfidf``, or None for one with its defaults
-    leaf, branching, min_codes : of the tree that the encoder is trained on (``LabelTree``)
-    refined_leaf, refined_branching, refined_min_codes : of the tree of the ranker, made of features
-        and vectors; ``refine=False`` keeps the first tree
-    steps : training steps of every level, or of all together, half of them on the last level; None
-        for ten times through the rows, more often where these are few; 0 leaves the encoder as it
-        is
-    most_active : the most nodes that a row looks at
-    man_beam : how many clusters are likely, by the linear model, besides those that a row has
-    bootstrap : whether a level's weights begin where the linear solver ends; else small and random
-    bootstrap_cost : cost of an error there; 100 in the presets, otherwise one over the mean squared
-        length of the vectors, which is better on held-out rows
-    count_weights : whether a cluster weighs as many labels as a row has in it, in fine-tuning and
-        in the linear solver before it
-    resolutions : "all" levels, or "last": the encoder is trained on the last alone, all steps
-    features : what the ranker sees: "both", "vectors" or "tfidf"
-    positive_cost, negative_cost : of errors of the ranker; on levels above the last, times
-        ``upper_cost``
-    cost_weights, threshold : of the ranker (``XRLinear``); "auto" for cost weights is "normalized"
-        or what the preset says
-    beam : nodes that the ranker keeps per level, a number or one for each level but the last
-    output_learning_rate : of the weights of nodes; in the presets that of the encoder
-    learning_rate, warmup_steps, batch_size, dropout, clip, pooling, max_length, frozen_layers,
-        gradient_checkpointing, micro_batch, device, precision, runtime, onnx, random_state,
-        n_jobs : as in ``TextNetwork``; rates fall to zero on every level. An encoder that is frozen
-        as a whole (-1) takes no steps
+    encoder : str or path
+        As in ``TextNetwork``.
+    preset : str or None
+        "eurlex-4k", "wiki10-31k", "amazoncat-13k", "wiki-500k", "amazon-670k", "amazon-3m": the
+        reference settings of a data set, for parameters that are None; without it they are chosen
+        by the number of rows, labels and tokens (``longtail.text.xr_settings``).
+    vectorizer : Tfidf or None
+        A ``Tfidf``, or None for one with its defaults.
+    leaf, branching, min_codes : int or None
+        Of the tree that the encoder is trained on (``LabelTree``).
+    refined_leaf, refined_branching, refined_min_codes, refine : int or None; bool
+        Of the tree of the ranker, made of features and vectors; ``refine=False`` keeps the first
+        tree.
+    steps : int, sequence of int or None
+        Training steps of every level, or of all together, half of them on the last level; None for
+        ten times through the rows, more often where these are few; 0 leaves the encoder as it is.
+    most_active : int or None
+        The most nodes that a row looks at.
+    man_beam : int or None
+        How many clusters are likely, by the linear model, besides those that a row has.
+    bootstrap : bool
+        Whether a level's weights begin where the linear solver ends; else small and random.
+    bootstrap_cost : float or None
+        Cost of an error there; 100 in the presets, otherwise one over the mean squared length of
+        the vectors, which is better on held-out rows.
+    count_weights : bool
+        Whether a cluster weighs as many labels as a row has in it, in fine-tuning and in the linear
+        solver before it.
+    resolutions : str
+        "all" levels, or "last": the encoder is trained on the last alone, all steps.
+    features : str
+        What the ranker sees: "both", "vectors" or "tfidf".
+    positive_cost, negative_cost, upper_cost : float or None
+        Of errors of the ranker; on levels above the last, times ``upper_cost``.
+    cost_weights, threshold : str or None; float or None
+        Of the ranker (``XRLinear``); "auto" for cost weights is "normalized" or what the preset
+        says.
+    beam : int, sequence of int or None
+        Nodes that the ranker keeps per level, a number or one for each level but the last.
+    output_learning_rate : float or None
+        Of the weights of nodes; in the presets that of the encoder.
+    learning_rate, warmup_steps, batch_size, dropout, clip : float or None; int or None; float
+        As in ``TextNetwork``; rates fall to zero on every level.
+    pooling, max_length, micro_batch : str; int or None; int or None
+        As in ``TextNetwork``.
+    frozen_layers, gradient_checkpointing : int; bool
+        As in ``TextNetwork``; an encoder that is frozen as a whole (-1) takes no steps.
+    device, precision, runtime, onnx : str; str; str; bool, str or None
+        As in ``TextNetwork``.
+    random_state, n_jobs : int, Generator, RandomState or None; int or None
+        As in ``TextNetwork``.
 
     After ``fit``: ``vectorizer_``, ``ranker_`` (an ``XRLinear``), ``encoder_``, ``tokenizer_``,
     ``history_`` (one record per level that was trained).
@@ -208,11 +229,19 @@ class XRTransformer(TextRanker):
     def fit(self, X: Any, Y: Any, *, checkpoint: str | os.PathLike[str] | None = None) -> Any:
         """Learn from texts ``X`` and labels ``Y`` (n, L).
 
-        ``X`` may be ``PairedRows`` of tokens and features that were made before. ``checkpoint``: a
-        folder; training saves itself there after every level, and goes on from there when it is
-        started again with the same data and parameters. In a process group, processes train one
-        model together, as in ``TextNetwork``: each encodes a share of the texts and has a range of
-        a level's nodes, and the first one trains what is linear.
+        ``X`` may be ``PairedRows`` of tokens and features that were made before. In a process
+        group, processes train one model together, as in ``TextNetwork``: each encodes a share of
+        the texts and has a range of a level's nodes, and the first one trains what is linear.
+
+        Parameters
+        ----------
+        X : list of str, or Tokens
+            Texts.
+        Y : matrix of shape (n, L), or list of lists of int
+            Labels of the rows.
+        checkpoint : str or path, default=None
+            A folder; training saves itself there after every level, and goes on from there when
+            it is started again with the same data and parameters.
         """
         return self._learn(X, Y, checkpoint=checkpoint)
 
@@ -382,7 +411,13 @@ class XRTransformer(TextRanker):
         return self._features(X, self._vectors(X.tokens))
 
     def embed(self, X: Any) -> np.ndarray:
-        """Return the vectors of texts, (n, e) float32: an ordinary dense X for other models."""
+        """Return the vectors of texts, (n, e) float32: an ordinary dense X for other models.
+
+        Parameters
+        ----------
+        X : list of str, or Tokens
+            Texts.
+        """
         self._check_fitted()
         return self._vectors(self._rows(X).tokens)
 

@@ -72,7 +72,22 @@ def balanced_clusters(
     Recursive balanced 2-means: for batches of similar queries as well as for labels. With
     ``spherical`` rows should be of unit length, and centroids are; otherwise centroids are means,
     and a split is the balanced cut by Euclidean distance. Neighbouring numbers are alike: they part
-    late. ``rows``: (n, d), sparse or dense; more clusters than rows are refused.
+    late.
+
+    Parameters
+    ----------
+    rows : matrix of shape (n, d)
+        (n, d), sparse or dense; more clusters than rows are refused.
+    n_clusters : int
+        Number of clusters.
+    max_iter : int, default=20
+        Most passes.
+    spherical : bool, default=True
+        By cosine instead of distance.
+    random_state : int, Generator or None, default=0
+        Seed.
+    n_jobs : int, default=None
+        Number of threads; None is all cores. Results do not depend on it.
 
     >>> balanced_clusters([[1.0, 0.0], [0.0, 1.0], [0.9, 0.1], [0.1, 0.9]], 2).tolist()
     [1, 0, 1, 0]

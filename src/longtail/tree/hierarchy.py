@@ -53,7 +53,7 @@ def parents_of_hierarchy(hierarchy: Any, n_labels: int) -> np.ndarray:
 
 
 def levels_of_parents(parents: np.ndarray, n_labels: int) -> tuple[list[np.ndarray], np.ndarray]:
-    """``(child_ptr, label_of_leaf)``. Nodes without labels below vanish; a cycle is refused."""
+    """Return ``(child_ptr, label_of_leaf)``. Nodes without labels vanish; a cycle is refused."""
     parents = _drop_barren(_split_category_labels(parents, n_labels), n_labels)
     root = len(parents)
     parents = np.where(parents == -1, root, parents)

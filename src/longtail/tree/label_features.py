@@ -40,6 +40,21 @@ def pifa(
     before it is scaled to unit length), which bounds memory where millions of labels meet long
     documents. None keeps all. Refused for dense ``X``.
 
+    Parameters
+    ----------
+    X : matrix of shape (n, d)
+        Rows of features.
+    Y : matrix of shape (n, L)
+        Labels of the rows.
+    normalize_label_rows : bool, default=True
+        Scale the rows of labels to unit length.
+    max_features_per_label : int, default=None
+        Most features of a label.
+    n_jobs : int, default=None
+        Number of threads; None is all cores. Results do not depend on it.
+    progress : callable, default=None
+        Called with labels done and all of them.
+
     >>> pifa([[1.0, 0.0], [0.0, 1.0]], [[0], [0, 1]], normalize_label_rows=False).round(3)
     array([[0.707, 0.707],
            [0.   , 1.   ]], dtype=float32)
@@ -75,7 +90,7 @@ def pifa(
 
 
 def concatenate(first: Any, second: Any) -> Any:
-    """``[first | second]`` with rows of unit length; parts of unit length weigh the same."""
+    """Return ``[first | second]`` with rows of unit length; parts of unit length weigh the same."""
     if sp.issparse(first) or sp.issparse(second):
         both = sp.csr_matrix(sp.hstack([sp.csr_matrix(first), sp.csr_matrix(second)], format="csr"))
     else:

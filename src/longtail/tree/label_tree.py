@@ -144,8 +144,15 @@ class LabelTree(Estimator):
     def fit(self, X: Any, Y: Any, label_features: Any = None) -> LabelTree:
         """Build the tree from features ``X`` (n, d) and labels ``Y`` (n, L).
 
-        ``label_features`` (L, d'): rows describing the labels, sparse or dense, brought to unit
-        length. ``X`` is read for PIFA only, and may be None otherwise.
+        Parameters
+        ----------
+        X : matrix of shape (n, d) or None
+            Features; read for PIFA only.
+        Y : matrix of shape (n, L), or list of lists of int
+            Labels of the rows.
+        label_features : matrix of shape (L, d), default=None
+            Rows describing the labels, sparse or dense, brought to unit length. ``X`` is read
+            for PIFA only, and may be None otherwise.
         """
         uses_pifa, uses_text = self._sources()
         Y = as_labels(Y)
@@ -184,7 +191,14 @@ class LabelTree(Estimator):
         return self._store(shape.child_ptr, _frequent_first(order, shape.child_ptr[-1], counts))
 
     def ancestors(self, level: int) -> np.ndarray:
-        """int32 (L): the node of ``level`` above each label; on the last level, its position."""
+        """Return the node of ``level`` above each label, int32 (L); on the last level, its
+        position.
+
+        Parameters
+        ----------
+        level : int
+            A level of the tree; -1 is the last.
+        """
         self._check_fitted()
         offsets = leaf_offsets(self.child_ptr_, self._level(level))
         nodes = np.repeat(np.arange(len(offsets) - 1, dtype=np.int32), np.diff(offsets))
@@ -197,6 +211,15 @@ class LabelTree(Estimator):
         ``"sum"`` of their values (the relevance R^(t) = Y C of XR-Transformer), or the ``"max"``.
         On the last level this is Y with its columns in leaf order. Negative levels count from the
         end.
+
+        Parameters
+        ----------
+        Y : matrix of shape (n, L), or list of lists of int
+            Labels of the rows.
+        level : int
+            A level of the tree; -1 is the last.
+        value : {"one", "sum", "max"}, default="one"
+            What a node gets from the labels below it.
 
         >>> tree = LabelTree(kind="given", hierarchy=[[0, 1], [2]]).fit(None, [[2]])
         >>> tree.node_labels([[0, 1], [1, 2]], 0, value="sum").toarray()

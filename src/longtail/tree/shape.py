@@ -37,6 +37,17 @@ def default_level_sizes(
     ``branching``) remain. No more than ``leaf`` labels: a single level, the labels themselves. A
     cluster level that would hold one label per cluster (``leaf=1``) is left out.
 
+    Parameters
+    ----------
+    n_labels : int
+        Number of labels, L.
+    leaf : int, default=100
+        Labels per cluster, about.
+    branching : int, default=16
+        Nodes that are grouped into one.
+    min_codes : int, default=None
+        Most nodes of the first level; None is ``branching``.
+
     >>> default_level_sizes(30_938)
     [2, 32, 512, 30938]
     >>> default_level_sizes(30_938, branching=32)
@@ -129,7 +140,9 @@ def _split_level(
 
 
 def leaf_offsets(child_ptr: Sequence[np.ndarray], level: int) -> np.ndarray:
-    """(K_level + 1) positions on the last level where the labels below each node begin and end."""
+    """Return the (K_level + 1) positions on the last level where the labels below each node begin
+    and end.
+    """
     offsets = np.arange(child_ptr[level][-1] + 1, dtype=np.int64)
     for ptr in child_ptr[level + 1 :]:
         offsets = ptr[offsets]

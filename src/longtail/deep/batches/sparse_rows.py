@@ -41,11 +41,12 @@ class Batch:
         return len(self.offsets)
 
     def times(self, weights: torch.Tensor, rows: slice | None = None) -> torch.Tensor:
-        """``X W``, (b, h), or some of its rows: a sum of embeddings, weighted by the values."""
+        """Return ``X W``, (b, h), or some of its rows: a sum of embeddings weighted by values."""
         return _sums(weights, self.columns, self.values, self.offsets, rows)
 
     def transposed_times(self, dense: torch.Tensor, some: slice | None = None) -> torch.Tensor:
-        """``X^T D`` where it is not zero: the rows ``unique`` of the product, (u, h), or some.
+        """Return ``X^T D`` where it is not zero: the rows ``unique`` of the product, (u, h), or
+        some.
 
         The same sum of embeddings with the roles of rows and columns exchanged: no atomic adds, so
         the same bits on every run.

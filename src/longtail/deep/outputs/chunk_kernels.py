@@ -124,7 +124,9 @@ def score_gradients(
     SPLIT: tl.constexpr,
     FLATTEN: tl.constexpr,
 ):
-    """Tiles of the rows of a batch lie next to each other, so that they share the weights."""
+    """Compute scores and their gradients. Tiles of the rows of a batch lie next to each other, so
+    that they share the weights.
+    """
     row_tiles = tl.cdiv(b, BM)
     for tile in tl.range(
         tl.program_id(0), row_tiles * tl.cdiv(width, BN), PROGRAMS, flatten=FLATTEN
@@ -158,7 +160,7 @@ def score_gradients(
 
 @triton.jit
 def widened(raw, out, count, BLOCK: tl.constexpr):
-    """E4M3 weights as bfloat16."""
+    """Return E4M3 weights as bfloat16."""
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     number = _number(tl.load(raw + i, mask=i < count, other=0), 8)
     tl.store(out + i, number.to(tl.bfloat16), mask=i < count)
@@ -178,7 +180,9 @@ def input_gradient(
     BK: tl.constexpr,
     SHARES: tl.constexpr,
 ):
-    """One program per tile of the result and share of the labels."""
+    """Compute the gradient of the inputs: one program per tile of the result and share of the
+    labels.
+    """
     columns = tl.cdiv(e, BN)
     tile, share = tl.program_id(0) // SHARES, tl.program_id(0) % SHARES
     i, j = (tile // columns) * BM, (tile % columns) * BN
@@ -261,7 +265,9 @@ def update(
     SPLIT: tl.constexpr,
     FLATTEN: tl.constexpr,
 ):
-    """Tiles of the same labels lie next to each other, so that they share the gradients."""
+    """Update the weights. Tiles of the same labels lie next to each other, so that they share the
+    gradients.
+    """
     columns = tl.cdiv(e, BN)
     for tile in tl.range(tl.program_id(0), columns * tl.cdiv(width, BM), PROGRAMS, flatten=FLATTEN):
         i, j = (tile // columns) * BM, (tile % columns) * BN
@@ -338,7 +344,7 @@ def update(
 def entry_scores(
     x, raw, bias, rows, labels, out, count, e, BITS: tl.constexpr, BLOCK: tl.constexpr
 ):
-    """``<x_row, w_label> + bias`` of observed labels, one program each; ``x`` is raw too."""
+    """Compute ``<x_row, w_label> + bias`` of observed labels, a program each; ``x`` is raw too."""
     i = tl.program_id(0)
     row, label = tl.load(rows + i), tl.load(labels + i)
     total = tl.zeros((BLOCK,), tl.float32)

@@ -15,6 +15,7 @@ import torch
 
 from longtail.deep.objectives.objective import Pointwise
 from longtail.deep.outputs.stored import Sgd, Stored
+from longtail.deep.triton_modules import kernels
 
 __all__ = ["ChunkStep", "Tiles", "chunk_step"]
 
@@ -22,7 +23,6 @@ GRADIENTS = 1 << 26  # of a chunk: 128 MiB
 WIDEST = 1 << 19
 _ALIGNED = 128  # columns of a chunk, so that tiles begin where the hardware can copy
 _GENERATIONS = (9, 10)  # Hopper, Blackwell: 227 KiB on the chip
-_compiled: Any = None
 
 
 @dataclass(frozen=True)
@@ -259,13 +259,4 @@ def _tiled(matrix: torch.Tensor, rows: int, columns: int) -> Any:
 
 
 def _kernels() -> Any:
-    """Return the module of kernels, imported on first use; None without Triton."""
-    global _compiled
-    if _compiled is None:
-        try:
-            from longtail.deep.outputs import chunk_kernels
-        except ImportError:
-            _compiled = False
-        else:
-            _compiled = chunk_kernels
-    return _compiled or None
+    return kernels("outputs.chunk_kernels")

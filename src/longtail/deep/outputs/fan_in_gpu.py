@@ -6,11 +6,12 @@ from typing import Any
 
 import torch
 
+from longtail.deep.triton_modules import kernels
+
 __all__ = ["fan_in_kernels", "gradients", "scores"]
 
 _ROWS = 64  # of a batch, for one program
 _LABELS = 32
-_compiled: Any = None
 
 
 def scores(a: torch.Tensor, values: torch.Tensor, index: torch.Tensor, part: slice) -> torch.Tensor:
@@ -71,20 +72,11 @@ def _signed(index: torch.Tensor) -> torch.Tensor:
 
 
 def fan_in_kernels() -> Any:
-    """This module, or None without Triton."""
+    """Return this module, or None without Triton."""
     import sys
 
     return sys.modules[__name__] if _kernels() is not None else None
 
 
 def _kernels() -> Any:
-    """Return the module of kernels, imported on first use; None without Triton."""
-    global _compiled
-    if _compiled is None:
-        try:
-            from longtail.deep.outputs import fan_kernels
-        except ImportError:
-            _compiled = False
-        else:
-            _compiled = fan_kernels
-    return _compiled or None
+    return kernels("outputs.fan_kernels")

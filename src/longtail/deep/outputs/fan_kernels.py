@@ -23,7 +23,7 @@ def scores(
     LABELS: tl.constexpr,
     ROWS: tl.constexpr,
 ):
-    """``out[j, r] = sum_s values[s, j] x[index[s, j], r]`` for a tile of labels and rows."""
+    """Set ``out[j, r] = sum_s values[s, j] x[index[s, j], r]`` for a tile of labels and rows."""
     label = tl.program_id(0) * LABELS + tl.arange(0, LABELS)
     row = tl.program_id(1) * ROWS + tl.arange(0, ROWS)
     there, inside = label < width, row < b
@@ -59,8 +59,8 @@ def gradients(
     LABELS: tl.constexpr,
     ROWS: tl.constexpr,
 ):
-    """``out[s, j] = sum_r slopes[j, r] x[index, r]`` and ``back[index, r] += values slopes[j, r]``
-    for a tile of labels; rows whose gradients are all zero are passed over.
+    """Compute ``out[s, j] = sum_r slopes[j, r] x[index, r]`` and ``back[index, r] += values
+    slopes[j, r]`` for a tile of labels; rows whose gradients are all zero are passed over.
     """
     label = tl.program_id(0) * LABELS + tl.arange(0, LABELS)
     there = label < width

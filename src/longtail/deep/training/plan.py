@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from longtail._native import n_threads
+from longtail._protocols import HasParameters
 from longtail._validation import as_k, n_instances
 from longtail.deep.training.pruning_schedule import SCHEDULES
 from longtail.deep.training.schedule import DECAYS
@@ -51,7 +52,7 @@ class Plan:
     checkpoint: str | None = None
 
     @classmethod
-    def of(cls, model: Any, **settings: Any) -> Plan:
+    def of(cls, model: HasParameters, **settings: Any) -> Plan:
         """Return the plan of a model's parameters, with ``settings`` in place of some."""
         params = {**model.get_params(deep=False), **settings}
         params["threads"] = n_threads(params.get("n_jobs"))

@@ -177,7 +177,8 @@ class Explanation:
 
 
 def path_transforms(codes: np.ndarray, powers: np.ndarray) -> tuple[list[Transform], bool]:
-    """g of every level for native post-processor codes, and whether the score is exp of the sum.
+    """Return g of every level for native post-processor codes, and whether the score is exp of the
+    sum.
 
     With "noop" at the last level the path score is that level's alone: the others count 0.
     """

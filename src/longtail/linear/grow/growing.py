@@ -10,14 +10,14 @@ halved, and only the two new nodes are trained.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from longtail._native import n_threads
-from longtail._validation import as_features, as_k, as_labels
-from longtail.answers.vocabulary import Vocabulary, grown_names
+from longtail._validation import as_features, as_k, as_label_ids, as_labels
+from longtail.answers.vocabulary import grown_names, names_without
 from longtail.features.unit_length import unit_rows
 from longtail.linear.grow.arranging import arranged, install
 from longtail.linear.grow.inner_nodes import split_node, teach
@@ -27,157 +27,97 @@ from longtail.linear.shards import check_whole
 if TYPE_CHECKING:
     from longtail.linear.ranker import LinearRanker
 
-__all__ = ["PER_LABEL", "Growing"]
+__all__ = ["PER_LABEL", "add_labels", "partial_fit", "remove_labels"]
 
 PER_LABEL = ("propensity_", "positive_weight_", "negative_weight_")
 
-Self = TypeVar("Self", bound="Growing")
+
+def add_labels(
+    model: LinearRanker,
+    X: Any,
+    Y: Any,
+    Y_old: Any,
+    negatives: tuple[Any, Any] | None,
+    names: Sequence[str] | None,
+    split_above: int | None,
+) -> None:
+    """Add labels to a fitted model, as ``LinearRanker.add_labels`` says."""
+    check_whole(model)
+    rows = _read_rows(model, X, Y, Y_old, negatives)
+    vocabulary = grown_names(model.label_names_, names, rows.new.shape[1])
+    largest = int(np.diff(model.layers_[-1].child_ptr).max())
+    limit = 2 * largest if split_above is None else as_k(split_above, "split_above")
+    n_old, n_new = model.n_labels_, rows.new.shape[1]
+    if n_new == 0:
+        return
+    home = find_homes(model, rows)
+    trained, arrival = train_labels(model, rows, home)
+    above = teach(model, rows, home)
+    layer = model.layers_[-1]
+    owner = np.repeat(np.arange(len(layer.child_ptr) - 1), np.diff(layer.child_ptr))
+    owner = np.concatenate([owner, home[arrival]])
+    pick = np.argsort(owner, kind="stable")
+    labels = np.concatenate([model.label_of_leaf_, n_old + arrival])[pick]
+    ptr = np.searchsorted(owner[pick], np.arange(len(layer.child_ptr)))
+    grown = arranged(model, [layer, trained], pick, ptr)
+    model.n_labels_ = n_old + n_new
+    model.label_names_ = vocabulary
+    for name, values in _per_label(model):
+        fresh = 1.0 if name == "propensity_" else model._weight_of_new(name[:-1])
+        setattr(model, name, np.append(values, np.full(n_new, fresh)))
+    install(model, [*above, grown], labels.astype(np.int32))
+    if len(model.layers_) > 1:
+        together = sp.hstack([rows.old, rows.new], format="csr")
+        while (np.diff(model.layers_[-1].child_ptr) > limit).any():
+            split_node(model, rows.X, together, int(np.diff(model.layers_[-1].child_ptr).argmax()))
 
 
-class Growing:
-    """``add_labels``, ``remove_labels`` and ``partial_fit`` of linear models."""
+def remove_labels(model: LinearRanker, labels: Sequence[int] | np.ndarray) -> None:
+    """Take labels out of a fitted model, as ``LinearRanker.remove_labels`` says."""
+    check_whole(model)
+    gone = np.zeros(model.n_labels_, bool)
+    gone[as_label_ids(labels, model.n_labels_)] = True
+    if gone.all():
+        raise ValueError("a model without labels has nothing to answer: keep one at least")
+    if model.kept_rows_ is not None:
+        model.kept_rows_ = model.kept_rows_.without(gone)
+    number = np.cumsum(~gone) - 1
+    keep = np.flatnonzero(~gone[model.label_of_leaf_])
+    names = number[model.label_of_leaf_[keep]]
+    layers = list(model.layers_)
+    for t in reversed(range(len(layers))):  # nodes that lose all children go as well
+        ptr = np.searchsorted(keep, layers[t].child_ptr)
+        alive = np.flatnonzero(np.diff(ptr)) if t else np.zeros(1, np.int64)
+        layers[t] = arranged(model, [layers[t]], keep, np.append(0, ptr[1:][alive]))
+        keep = alive
+    model.n_labels_ = int((~gone).sum())
+    model.label_names_ = names_without(model.label_names_, gone)
+    for name, values in _per_label(model):
+        setattr(model, name, values[~gone])
+    install(model, layers, names.astype(np.int32))
 
-    def add_labels(
-        self: Self,
-        X: Any,
-        Y: Any,
-        *,
-        Y_old: Any = None,
-        negatives: tuple[Any, Any] | None = None,
-        names: Sequence[str] | None = None,
-        split_above: int | None = None,
-    ) -> Self:
-        """Add labels to a fitted model; their ids follow those it has.
 
-        Parameters
-        ----------
-        X : matrix of shape (n, d)
-            Rows that show the new labels.
-        Y : matrix of shape (n, m) or None
-            What the m new labels are for these rows: column j becomes label ``n_labels_ +
-            j``.
-        Y_old : matrix of shape (n, L) or None
-            The old labels of the same rows, if known.
-        negatives : tuple or None
-            ``(X, Y)``, further rows with their old labels and none of the new ones. Old rows are
-            what keeps new labels from being answered everywhere: one of ``Y_old`` and ``negatives``
-            is needed, and the more of them the better; a model that was fitted with ``keep_rows``
-            takes its own where neither is given.
-        names : sequence of str or None
-            Of the new labels, for a model whose labels have names.
-        split_above : int or None
-            A tree node with more labels than this is halved (default: twice as many as the largest
-            had before).
-
-        Where labels have weights or propensities of their own, those of the new ones are 1; a
-        weight that is one number is theirs too.
-
-        >>> import longtail as lt
-        >>> X, Y = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]], [[0], [1], []]
-        >>> model = lt.OneVsAll().fit(X, Y)
-        >>> model.add_labels(X, [[], [], [0]], Y_old=Y).predict_topk([[0.0, 0.0, 2.0]], k=1).indices
-        array([[2]], dtype=int32)
-        """
-        model: Any = self
-        check_whole(model)
-        rows = _read_rows(model, X, Y, Y_old, negatives)
-        vocabulary = grown_names(model.label_names_, names, rows.new.shape[1])
-        largest = int(np.diff(model.layers_[-1].child_ptr).max())
-        limit = 2 * largest if split_above is None else as_k(split_above, "split_above")
-        n_old, n_new = model.n_labels_, rows.new.shape[1]
-        if n_new == 0:
-            return self
-        home = find_homes(model, rows)
-        trained, arrival = train_labels(model, rows, home)
-        above = teach(model, rows, home)
-        layer = model.layers_[-1]
-        owner = np.repeat(np.arange(len(layer.child_ptr) - 1), np.diff(layer.child_ptr))
-        owner = np.concatenate([owner, home[arrival]])
-        pick = np.argsort(owner, kind="stable")
-        labels = np.concatenate([model.label_of_leaf_, n_old + arrival])[pick]
-        ptr = np.searchsorted(owner[pick], np.arange(len(layer.child_ptr)))
-        grown = arranged(model, [layer, trained], pick, ptr)
-        model.n_labels_ = n_old + n_new
-        model.label_names_ = vocabulary
-        for name, values in _per_label(model):
-            fresh = 1.0 if name == "propensity_" else model._weight_of_new(name[:-1])
-            setattr(model, name, np.append(values, np.full(n_new, fresh)))
-        install(model, [*above, grown], labels.astype(np.int32))
-        if len(model.layers_) > 1:
-            together = sp.hstack([rows.old, rows.new], format="csr")
-            while (np.diff(model.layers_[-1].child_ptr) > limit).any():
-                split_node(
-                    model, rows.X, together, int(np.diff(model.layers_[-1].child_ptr).argmax())
-                )
-        return self
-
-    def remove_labels(self: Self, labels: Sequence[int] | np.ndarray) -> Self:
-        """Take labels out; the others keep their order and close the gaps, as ``numpy.delete``.
-
-        >>> import longtail as lt
-        >>> model = lt.OneVsAll().fit([[1.0, 0.0], [0.0, 1.0]], [[0], [1]])
-        >>> model.remove_labels([0]).n_labels_
-        1
-        """
-        model: Any = self
-        check_whole(model)
-        gone = np.zeros(model.n_labels_, bool)
-        gone[_label_ids(labels, model.n_labels_)] = True
-        if gone.all():
-            raise ValueError("a model without labels has nothing to answer: keep one at least")
-        if model.kept_rows_ is not None:
-            model.kept_rows_ = model.kept_rows_.without(gone)
-        number = np.cumsum(~gone) - 1
-        keep = np.flatnonzero(~gone[model.label_of_leaf_])
-        names = number[model.label_of_leaf_[keep]]
-        layers = list(model.layers_)
-        for t in reversed(range(len(layers))):  # nodes that lose all children go as well
-            ptr = np.searchsorted(keep, layers[t].child_ptr)
-            alive = np.flatnonzero(np.diff(ptr)) if t else np.zeros(1, np.int64)
-            layers[t] = arranged(model, [layers[t]], keep, np.append(0, ptr[1:][alive]))
-            keep = alive
-        model.n_labels_ = int((~gone).sum())
-        if model.label_names_ is not None:
-            kept = zip(model.label_names_, gone, strict=True)
-            model.label_names_ = Vocabulary([name for name, out in kept if not out])
-        for name, values in _per_label(model):
-            setattr(model, name, values[~gone])
-        install(model, layers, names.astype(np.int32))
-        return self
-
-    def partial_fit(self: Self, X: Any, Y: Any, labels: Any = None) -> Self:
-        """Train some labels anew, where they are in the tree, and leave all others as they are.
-
-        ``X`` (n, d) and ``Y`` (n, L): the rows that count now, old and new. ``labels``: those whose
-        data has changed; None takes every label that occurs in ``Y``. With all rows and all labels
-        the last level becomes that of ``fit``.
-
-        >>> import longtail as lt
-        >>> X, Y = [[1.0, 0.0], [0.0, 1.0]], [[0], [1]]
-        >>> lt.OneVsAll().fit(X, Y).partial_fit(X, Y, labels=[1]).n_labels_
-        2
-        """
-        model: Any = self
-        check_whole(model)
-        X = _features(model, X)
-        Y = as_labels(Y, n_rows=X.shape[0], n_labels=model.n_labels_)
-        if Y.shape[1] != model.n_labels_:
-            raise ValueError(f"Y must have a column for each of {model.n_labels_} labels")
-        changed = np.unique(Y.indices) if labels is None else _label_ids(labels, model.n_labels_)
-        if len(changed) == 0:
-            return self
-        layer = model.layers_[-1]
-        leaf = np.empty(model.n_labels_, np.int64)
-        leaf[model.label_of_leaf_] = np.arange(model.n_labels_)
-        home = np.searchsorted(layer.child_ptr, leaf[changed], side="right") - 1
-        # An empty parent begins where the next one does: the last of equal offsets has the child.
-        rows = Rows(X, Y, Y[:, changed].tocsr())
-        trained, arrival = train_labels(model, rows, home, positive=changed)
-        pick = np.arange(layer.n_children)
-        pick[leaf[changed[arrival]]] = layer.n_children + np.arange(len(changed))
-        grown = arranged(model, [layer, trained], pick, layer.child_ptr)
-        install(model, [*model.layers_[:-1], grown], model.label_of_leaf_)
-        return self
+def partial_fit(model: LinearRanker, X: Any, Y: Any, labels: Any = None) -> None:
+    """Train some labels of a fitted model anew, as ``LinearRanker.partial_fit`` says."""
+    check_whole(model)
+    X = _features(model, X)
+    Y = as_labels(Y, n_rows=X.shape[0], n_labels=model.n_labels_)
+    if Y.shape[1] != model.n_labels_:
+        raise ValueError(f"Y must have a column for each of {model.n_labels_} labels")
+    changed = np.unique(Y.indices) if labels is None else as_label_ids(labels, model.n_labels_)
+    if len(changed) == 0:
+        return
+    layer = model.layers_[-1]
+    leaf = np.empty(model.n_labels_, np.int64)
+    leaf[model.label_of_leaf_] = np.arange(model.n_labels_)
+    home = np.searchsorted(layer.child_ptr, leaf[changed], side="right") - 1
+    # An empty parent begins where the next one does: the last of equal offsets has the child.
+    rows = Rows(X, Y, Y[:, changed].tocsr())
+    trained, arrival = train_labels(model, rows, home, positive=changed)
+    pick = np.arange(layer.n_children)
+    pick[leaf[changed[arrival]]] = layer.n_children + np.arange(len(changed))
+    grown = arranged(model, [layer, trained], pick, layer.child_ptr)
+    install(model, [*model.layers_[:-1], grown], model.label_of_leaf_)
 
 
 def _read_rows(
@@ -215,14 +155,7 @@ def _features(model: LinearRanker, X: Any) -> sp.csr_matrix:
     return unit_rows(X, n_threads(model.n_jobs)) if model.normalize else X
 
 
-def _label_ids(labels: Any, n_labels: int) -> np.ndarray:
-    ids = np.unique(np.asarray(labels))
-    if len(ids) and (ids.dtype.kind not in "iu" or ids[0] < 0 or ids[-1] >= n_labels):
-        raise ValueError(f"labels must be ids from 0 to {n_labels - 1}, got {labels!r}")
-    return ids.astype(np.int64)
-
-
-def _per_label(model: Any) -> list[tuple[str, np.ndarray]]:
+def _per_label(model: LinearRanker) -> list[tuple[str, np.ndarray]]:
     """Return the names and values of what the model holds for every label."""
     found = [(name, getattr(model, name)) for name in PER_LABEL]
     return [(name, values) for name, values in found if values is not None]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
@@ -26,13 +26,16 @@ from longtail.tree.clustering import cluster_order
 from longtail.tree.label_features import pifa
 from longtail.tree.shape import balanced_shape
 
+if TYPE_CHECKING:
+    from longtail.linear.ranker import LinearRanker
+
 __all__ = ["split_node", "teach"]
 
 _OTHERS = 0.25  # rows without new labels for each row with one
 _NEW = 2.0**-20  # marks a new label where one is counted beside old ones
 
 
-def teach(model: Any, rows: Rows, home: np.ndarray) -> list[Layer]:
+def teach(model: LinearRanker, rows: Rows, home: np.ndarray) -> list[Layer]:
     """Return the inner layers, trained on so that they send the rows of new labels to them.
 
     The dual solution of a node is known from its weights: at the optimum, row i has the variable
@@ -94,7 +97,7 @@ def teach(model: Any, rows: Rows, home: np.ndarray) -> list[Layer]:
     return layers
 
 
-def split_node(model: Any, X: sp.csr_matrix, Y: sp.csr_matrix, node: int) -> None:
+def split_node(model: LinearRanker, X: sp.csr_matrix, Y: sp.csr_matrix, node: int) -> None:
     """Halve the labels below a last inner node by balanced 2-means, and train the halves."""
     *_, inner, last = model.layers_
     low, high = (int(at) for at in last.child_ptr[node : node + 2])

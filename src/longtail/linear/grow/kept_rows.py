@@ -27,7 +27,7 @@ class KeptRows:
         self.X, self.Y = X, Y
 
     def with_labels(self, n_labels: int) -> tuple[sp.csr_matrix, sp.csr_matrix]:
-        """``(X, Y)``; labels that came after training are none of these rows'."""
+        """Return ``(X, Y)``; labels that came after training are none of these rows'."""
         Y = self.Y
         return self.X, csr(Y.indptr, Y.indices, Y.data, n_labels)
 
@@ -57,7 +57,7 @@ class KeptRows:
 
 
 def draw_rows(X: Any, Y: Any, n: int, random_state: Any, n_label_rows: int = 0) -> KeptRows:
-    """``n`` rows at random, or all where there are fewer; none of the last ``n_label_rows``."""
+    """Draw ``n`` rows at random, or all if there are fewer; none of the last ``n_label_rows``."""
     X, Y = as_features(X), as_labels(Y)
     rng = np.random.default_rng(as_seed(random_state))
     rows = np.sort(rng.permutation(n_instances(X.shape[0], n_label_rows))[:n])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,6 +15,9 @@ from longtail.linear.search.layer import Layer
 from longtail.linear.search.post_processing import post_processors
 from longtail.linear.train.level import LevelProblem, all_rows, by_column, level_cost, train_level
 from longtail.linear.train.missing_labels import corrected
+
+if TYPE_CHECKING:
+    from longtail.linear.ranker import LinearRanker
 
 __all__ = ["Rows", "find_homes", "train_labels"]
 
@@ -32,7 +35,7 @@ class Rows:
     new: sp.csr_matrix
 
 
-def find_homes(model: Any, rows: Rows) -> np.ndarray:
+def find_homes(model: LinearRanker, rows: Rows) -> np.ndarray:
     """Return the last inner node for each new label: where its rows' scores are highest in sum.
 
     A label without rows goes to the smallest node.
@@ -71,7 +74,7 @@ def find_homes(model: Any, rows: Rows) -> np.ndarray:
 
 
 def train_labels(
-    model: Any, rows: Rows, home: np.ndarray, positive: np.ndarray | None = None
+    model: LinearRanker, rows: Rows, home: np.ndarray, positive: np.ndarray | None = None
 ) -> tuple[Layer, np.ndarray]:
     """Return classifiers of the labels to train, by node and then by falling frequency; and that
     order.
@@ -112,7 +115,7 @@ def train_labels(
     return train_level(rows.X, problem, model._options(), seed=seed, n_threads=threads), order
 
 
-def _targets(model: Any, rows: Rows, positive: np.ndarray | None) -> sp.csr_matrix:
+def _targets(model: LinearRanker, rows: Rows, positive: np.ndarray | None) -> sp.csr_matrix:
     """Return what the labels to train aim at (n, m); it may depend on all labels of a row."""
     if model.propensity_ is None:
         return rows.new

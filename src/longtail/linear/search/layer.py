@@ -127,7 +127,7 @@ class Layer:
         return child, a["value"][at]
 
     def weights(self, n_features: int) -> sp.csr_matrix:
-        """CSR (n_children, n_features) float32, without the biases."""
+        """Return the weights, CSR (n_children, n_features) float32, without the biases."""
         floats = self.with_precision("float32")
         indptr, indices, values = core.layer_weights(floats.arrays, n_features)
         return sp.csr_matrix((values, indices, indptr), shape=(self.n_children, n_features))

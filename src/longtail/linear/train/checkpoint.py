@@ -57,7 +57,7 @@ class Checkpoint:
         os.replace(draft, note)
 
     def load(self, name: str, read: Callable[[persist.State], Part]) -> Part | None:
-        """What ``read`` makes of the part saved as ``name``, every byte checked, or None.
+        """Return what ``read`` makes of the part saved as ``name``, every byte checked, or None.
 
         A part that is damaged is removed, with a warning, and counts as not there: it is trained
         again.
@@ -78,7 +78,7 @@ class Checkpoint:
 
 
 def _held(note: Path) -> Any:
-    """The fingerprint in the file; None where a failure of power left no such thing in it."""
+    """Return the fingerprint in the file; None where a failure of power left none in it."""
     try:
         return json.loads(note.read_text())["fingerprint"]
     except (KeyError, TypeError, ValueError):
@@ -101,5 +101,5 @@ def fingerprint(arrays: Iterable[np.ndarray | None], settings: dict[str, Any]) -
 
 
 def _described(value: Any) -> Any:
-    """What JSON does not know; arrays in full, of which ``repr`` leaves out the middle."""
+    """Describe what JSON does not know; arrays in full, of which ``repr`` leaves out the middle."""
     return value.tolist() if isinstance(value, np.ndarray) else repr(value)

@@ -30,8 +30,8 @@ class LabelWeights:
     def of_level(
         self, tree: LabelTree, level: int, Y: sp.csr_matrix
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-        """For the nodes of a level: weight of positives (K,), of negatives (K,), and what the
-        first is multiplied with for every positive, in CSC order; None for 1.
+        """Return, for the nodes of a level: weight of positives (K,), of negatives (K,), and what
+        the first is multiplied with for every positive, in CSC order; None for 1.
         """
         if level + 1 == len(tree.level_sizes_):
             return self.positive[tree.label_of_leaf_], self.negative[tree.label_of_leaf_], None
@@ -60,7 +60,7 @@ def per_label(weight: Any, n_labels: int, name: str) -> np.ndarray:
 def row_means(
     Y: sp.csr_matrix, nodes: np.ndarray, n_nodes: int, weight: np.ndarray
 ) -> sp.csc_matrix:
-    """CSC (n, K) float32: the mean weight of the labels that a row has below each node.
+    """Return, as CSC (n, K) float32, the mean weight of the labels that a row has below each node.
 
     ``nodes`` (L,): the node above each label. Means are weighted with the values in ``Y``.
 
@@ -80,7 +80,7 @@ def row_means(
 
 
 def node_means(nodes: np.ndarray, n_nodes: int, weight: np.ndarray) -> np.ndarray:
-    """(K,) the mean weight of all labels below each node, which has at least one."""
+    """Return the mean weight of all labels below each node (K,), which has at least one."""
     if (weight == weight[0]).all():
         return np.full(n_nodes, weight[0])
     total = np.bincount(nodes, weight, minlength=n_nodes)

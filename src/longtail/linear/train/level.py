@@ -68,14 +68,14 @@ def all_rows(n: int) -> sp.csc_matrix:
 
 
 def by_column(matrix: Any) -> sp.csc_matrix:
-    """Any sparse matrix as problems of a level want it: CSC, row numbers ascending."""
+    """Return any sparse matrix as problems of a level want it: CSC, row numbers ascending."""
     out = matrix.tocsc()
     out.sort_indices()
     return out
 
 
 def ones_of(matrix: sp.csc_matrix) -> sp.csc_matrix:
-    """1 wherever the matrix has an entry."""
+    """Return a matrix with 1 wherever this one has an entry."""
     ones = np.ones(matrix.nnz, np.float32)
     return sp.csc_matrix((ones, matrix.indices, matrix.indptr), shape=matrix.shape)
 

@@ -57,7 +57,7 @@ class Part:
 def plan_parts(
     problem: LevelProblem, row_nnz: np.ndarray, n_parts: int = _MOST_PARTS
 ) -> list[Part]:
-    """About ``n_parts`` ranges of equal work: children times entries of their parent's rows.
+    """Return about ``n_parts`` ranges of equal work: children times entries of their parent's rows.
 
     A part holds whole parents, or chunks of a single large one.
     """
@@ -103,7 +103,8 @@ def train_in_parts(
     spill: bool = False,
     stop: threading.Event | None = None,
 ) -> Layer:
-    """The layer of a level; with a ``checkpoint``, parts found there are not trained again.
+    """Train a level and return its layer; with a ``checkpoint``, parts found there are not trained
+    again.
 
     ``spill``: large arrays of finished parts, and of the layer in the end, are those of temporary
     files (in the folder of the checkpoint, if there is one). Once ``stop`` is set, training ends
@@ -147,7 +148,7 @@ def train_part(
     folder: str | os.PathLike[str] | None,
     progress: Callable[[int, int], None],
 ) -> Layer:
-    """The layer of one part of a level."""
+    """Train one part of a level and return its layer."""
     return train_level(
         X,
         cut(level.problem, part),
@@ -174,7 +175,7 @@ def _read_layer(saved: persist.State) -> Layer:
 
 
 def cut(problem: LevelProblem, part: Part) -> LevelProblem:
-    """The part of a level as a level of its own."""
+    """Return the part of a level as a level of its own."""
     parents, positives = problem.parents, problem.positives
     begin, end = (int(positives.indptr[child]) for child in (part.first, part.last))
 

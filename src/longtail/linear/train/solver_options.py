@@ -32,6 +32,8 @@ class SolverOptions:
     loss : str
         "squared_hinge", "hinge", "logistic", or "huber_hinge": a hinge rounded off over
         ``smoothing``.
+    solver : str
+        "dual" (coordinate descent), "newton", or "auto": the dual where it can.
     tolerance : float or None
         The dual solver stops when the projected gradients of all rows lie within it; Newton's when
         the gradient is at most ``tolerance * max(1, min(positives, negatives)) / rows`` of the
@@ -42,7 +44,7 @@ class SolverOptions:
         Value of the constant feature, 0 for none.
     regularize_bias : bool
         Whether its weight is part of the penalty.
-    l2, l1 : float
+    l2, l1, smoothing : float
         Weights of the penalties; the absolute value in the second is rounded off, quadratic for
         weights below ``smoothing``.
     start : str

@@ -27,7 +27,7 @@ def train_levels(
     checkpoint: Checkpoint | None,
     spill: bool = False,
 ) -> list[Layer]:
-    """The layers of some levels.
+    """Train some levels and return their layers.
 
     An upper level has few blocks of labels and cannot feed many threads by itself, so levels are
     trained side by side. ``spill``: one at a time, and finished parts go to temporary files. With a
