@@ -21,6 +21,7 @@ from longtail.exceptions import ModelFormatError
 from longtail.persist import State, load, replace, save
 from longtail.persist.arrays import DTYPES
 from longtail.persist.exchange import exchange
+from longtail.persist.siblings import open_manifest
 
 
 @pytest.mark.parametrize("mmap", [True, False])
@@ -245,8 +246,12 @@ def test_what_is_not_a_model_is_never_replaced(tmp_path: Path, overwrite: bool) 
     claimed = tmp_path / "claimed"
     claimed.mkdir()
     (claimed / "manifest.json").write_text('{"name": "my web app"}')
+    linked = tmp_path / "linked"
+    save(linked, small_state())
+    (linked / "more.npy").symlink_to(home / "thesis.txt")
     for folder, name in [
         (home, "photos"),
+        (linked, "more.npy"),
         (beside, "notes.txt"),
         (arrays, "experiment.npy"),
         (claimed, "manifest.json"),
@@ -257,7 +262,7 @@ def test_what_is_not_a_model_is_never_replaced(tmp_path: Path, overwrite: bool) 
         assert sorted(p.name for p in folder.rglob("*")) == before
     with pytest.raises(FileExistsError, match="is a file"):
         save(home / "thesis.txt", small_state(), overwrite=overwrite)
-    assert sorted(os.listdir(tmp_path)) == ["arrays", "beside", "claimed", "home"]
+    assert sorted(os.listdir(tmp_path)) == ["arrays", "beside", "claimed", "home", "linked"]
 
 
 def test_empty_folders_links_and_missing_parents(tmp_path: Path) -> None:
@@ -289,6 +294,15 @@ def test_a_model_may_replace_the_files_it_is_mapped_from(tmp_path: Path) -> None
     save(tmp_path / "m", mapped, overwrite=True)
     assert same(load(tmp_path / "m", verify=True), small_state(7))
     assert same(mapped, small_state(7))  # the old files live on as long as they are mapped
+
+
+def test_the_manifest_is_opened_to_be_read(tmp_path: Path) -> None:
+    save(tmp_path / "m", small_state())
+    descriptor = open_manifest(str(tmp_path / "m"))
+    try:
+        assert os.read(descriptor, 1) == b"{"
+    finally:
+        os.close(descriptor)
 
 
 def test_exchange_says_what_is_wrong(tmp_path: Path) -> None:
