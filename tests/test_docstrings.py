@@ -35,9 +35,10 @@ def public() -> Iterator[tuple[str, Any]]:
             elif inspect.isclass(found):
                 if not (dataclasses.is_dataclass(found) or issubclass(found, (Exception, tuple))):
                     yield title, found
-                for key, member in vars(found).items():
+                for key, member in inspect.getmembers(found):
                     function = getattr(member, "__func__", member)
-                    if inspect.isfunction(function) and not key.startswith("_"):
+                    ours = str(getattr(function, "__module__", "")).startswith("longtail.")
+                    if inspect.isfunction(function) and ours and not key.startswith("_"):
                         yield f"{title}.{key}", function
 
 

@@ -6,6 +6,7 @@ import importlib
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import longtail as lt
 from longtail._models import TABLE
@@ -27,3 +28,15 @@ def test_what_is_not_a_ranker_is_saved_too(tmp_path: Path) -> None:
     found = lt.load(tmp_path / "p", verify=True)
     assert found.get_params() == model.get_params()
     np.testing.assert_array_equal(found.propensity_, model.propensity_)
+
+
+def test_a_model_is_loaded_once_until_its_files_change(tmp_path: Path) -> None:
+    data = lt.data.make_longtail(n=60, d=20, L=9, random_state=0).train
+    lt.OneVsAll().fit(data.X, data.Y).save(tmp_path / "m")
+    first = lt.load(tmp_path / "m", once=True)
+    assert lt.load(str(tmp_path / "m"), once=True) is first
+    assert lt.load(tmp_path / "m") is not first
+    lt.OneVsAll().fit(data.X[:, :9], data.Y).save(tmp_path / "m", overwrite=True)
+    assert lt.load(tmp_path / "m", once=True).n_features_in_ == 9
+    with pytest.raises(FileNotFoundError):
+        lt.load(tmp_path / "none", once=True)

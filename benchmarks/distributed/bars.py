@@ -161,27 +161,32 @@ def scoring(args: argparse.Namespace, tell: Callable[..., None]) -> None:
     frame = pd.DataFrame({"id": range(args.rows), "text": texts})
 
     def answer(part: Any) -> Any:
-        tagger = lt.load(f"{folder}/model")
+        tagger = lt.load(f"{folder}/model", once=True)
         tagger.model_.n_jobs = 1
         found = tagger.predict(part.set_index("id")["text"], k=3, as_frame=True)
         return found.rename(columns={"row": "id"})[["id", "label", "score"]]
 
-    def score(there: bool) -> int:
+    def score(there: bool, rows: str = "rows") -> int:
         if not there:
             return len(answer(frame))
         if args.engine == "ray":
             import ray.data
 
-            rows = ray.data.from_pandas(frame).repartition(args.parts)
-            return rows.map_batches(answer, batch_format="pandas", batch_size=None).count()
+            table = ray.data.read_parquet(f"{folder}/{rows}")
+            return table.map_batches(answer, batch_format="pandas", batch_size=None).count()
         from pyspark.sql import SparkSession
 
-        table = SparkSession.active().read.parquet(f"{folder}/rows")
+        table = SparkSession.active().read.parquet(f"{folder}/{rows}")
         kinds = "id long, label string, score double"
         return table.mapInPandas(lambda parts: map(answer, parts), kinds).count()
 
-    frame.to_parquet(f"{folder}/rows", row_group_size=-(-args.rows // args.parts))
+    parts = {"rows": frame, "few": frame[: 100 * args.parts]}
+    for name, some in parts.items():
+        Path(folder, name).mkdir()
+        for i in range(args.parts):
+            some[i :: args.parts].to_parquet(f"{folder}/{name}/{i}.parquet")
     with started(args.engine, args.workers):
+        score(True, "few")
         for run in range(args.runs):
             found = []
             for there in (False, True):

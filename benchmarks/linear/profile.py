@@ -21,6 +21,8 @@ from __future__ import annotations
 import platform
 import sys
 import time
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,7 +30,9 @@ from thread_scaling import features
 
 import longtail as lt
 from longtail.features.unit_length import unit_rows
+from longtail.linear import xr_linear
 from longtail.linear.train.level import train_level
+from longtail.linear.train.parts import TrainingLevel
 from longtail.linear.xr_linear import default_tree
 
 
@@ -68,24 +72,21 @@ def main() -> None:
     tree = default_tree(Y.shape[1])
     tree.set_params(n_jobs=1)
     timed("label tree", lambda: tree.fit(X, Y))
-    problems: list[Any] = []
-    from longtail.linear import xr_linear
+    levels: list[TrainingLevel] = []
 
-    def record(X: Any, problem: Any, options: Any, **how: Any) -> Any:
-        problems.append((problem, options, how["seed"]))
-        return train_level(X, problem, options, seed=how["seed"], n_threads=1)
+    def record(X: Any, some: Sequence[TrainingLevel], *_: Any, **how: Any) -> list[Any]:
+        levels.extend(some)
+        return [train_level(X, at.problem, at.options, seed=at.seed, n_threads=1) for at in some]
 
-    kept, xr_linear.train_in_parts = xr_linear.train_in_parts, record  # type: ignore[assignment]
+    kept, xr_linear.train_levels = xr_linear.train_levels, record  # type: ignore[assignment]
     model = lt.XRLinear(n_jobs=1).fit(X, Y)
-    xr_linear.train_in_parts = kept
-    for t, (problem, options, seed) in enumerate(problems):
+    xr_linear.train_levels = kept
+    for t, level in enumerate(levels):
+        problem = level.problem
         floor = lines(problem, np.diff(X.indptr)) / speed
         what = f"level {t + 1}, {problem.positives.shape[1]:,} nodes"
-        timed(
-            what,
-            lambda p=problem, o=options, s=seed: train_level(X, p, o, seed=s, n_threads=1),
-            floor,
-        )
+        again = partial(train_level, X, problem, level.options, seed=level.seed, n_threads=1)
+        timed(what, again, floor)
     model.set_params(n_jobs=1).predict_topk(X_test[:10], k=5)
     searcher = model._searcher()
     before = searcher.entries_read()

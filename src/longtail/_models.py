@@ -6,6 +6,7 @@ library is added with ``register_ranker``.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import os
 import re
@@ -15,6 +16,7 @@ from typing import Any, TypeVar
 from longtail import persist
 from longtail.base import Ranker
 from longtail.exceptions import ModelFormatError
+from longtail.persist.mark import Mark, mark_of
 
 __all__ = ["TABLE", "from_state", "is_known", "load", "register_ranker"]
 
@@ -127,7 +129,9 @@ def is_known(estimator: Any) -> bool:
     return tag in TABLE or tag in _REGISTERED
 
 
-def load(path: str | os.PathLike[str], *, mmap: bool = True, verify: bool = False) -> Any:
+def load(
+    path: str | os.PathLike[str], *, mmap: bool = True, verify: bool = False, once: bool = False
+) -> Any:
     """Return the estimator saved in the directory ``path``, ready to predict.
 
     Parameters
@@ -139,15 +143,27 @@ def load(path: str | os.PathLike[str], *, mmap: bool = True, verify: bool = Fals
         milliseconds, and processes share them. False reads them into memory.
     verify : bool
         Whether to compare the checksum of every file. Sizes and bounds are always checked.
+    once : bool
+        Whether to return the same object again in this process as long as the files are the same,
+        for functions that engines call with one block of rows after the other. The last four models
+        are kept; treat them as read-only.
 
     Raises ``FileNotFoundError`` if nothing is there, and ``ModelFormatError``, saying which file
     and why, for what is truncated, altered, newer than this version, or not a model.
     """
+    if once:
+        place = os.path.abspath(path)
+        return _kept(place, mark_of(place), mmap, verify)
     state = persist.load(path, mmap=mmap, verify=verify)
     try:
         return from_state(state)
     except ModelFormatError as error:
         raise ModelFormatError(f"cannot load {os.fspath(path)}: {error}") from error.__cause__
+
+
+@functools.lru_cache(maxsize=4)
+def _kept(path: str, mark: Mark | None, mmap: bool, verify: bool) -> Any:
+    return load(path, mmap=mmap, verify=verify)
 
 
 def from_state(state: persist.State) -> Any:

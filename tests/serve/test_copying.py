@@ -18,7 +18,8 @@ import longtail as lt
 pytest.importorskip("fastapi", reason="the extra 'serve' is not installed")
 pytest.importorskip("uvicorn", reason="the extra 'serve' is not installed")
 
-from longtail.serve.copying import load_copy, mark_of
+from longtail.persist.mark import mark_of
+from longtail.serve.copying import load_copy
 
 
 @pytest.fixture(scope="module")
@@ -69,16 +70,16 @@ def test_workers_share_one_copy(models: tuple[Path, Path], tmp_path: Path, tempo
     shutil.copytree(models[0], served)
 
     def mapped() -> set[str]:
-        """Numbers of the files that hold the arrays, over all workers."""
+        """Numbers of the files that hold the arrays, over all workers and their supervisor."""
         return {
             line.split()[4]
-            for pid in children(server.process.pid)
+            for pid in (server.process.pid, *children(server.process.pid))
             for line in Path(f"/proc/{pid}/maps").read_text().splitlines()
             if "arrays.bin" in line
         }
 
     with serving(served, "--workers", 2, "--reload-seconds", 0.1) as server:
-        wait_for(lambda: len(os.listdir(next(temporary.glob("longtail-models-*")))) == 1)
+        wait_for(lambda: len(children(server.process.pid)) >= 2)
         assert len(mapped()) == 1
         first = mapped()
         save_model(served, extra="phone")

@@ -63,11 +63,20 @@ def test_token_time_out_and_back_pressure(model: Path) -> None:
         assert server.ask("/predict", asked, right)[0] == 200
 
 
+# What a model with an encoder imports, and what does not survive a fork.
+TORCH = "import sys, types; sys.modules['torch'] = types.ModuleType('torch')"
+RUN = "import runpy; runpy.run_module('longtail', run_name='__main__')"
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="finds worker processes in /proc")
-def test_a_worker_that_is_killed_is_replaced(model: Path) -> None:
-    with serving(model, "--workers", 2) as server:
+@pytest.mark.parametrize("forked", [True, False], ids=["forked", "new interpreters"])
+def test_a_worker_that_is_killed_is_replaced(model: Path, forked: bool) -> None:
+    command = None if forked else [sys.executable, "-c", f"{TORCH}; {RUN}", "serve", "--port", "0"]
+    with serving(model, "--workers", 2, command=command) as server:
         workers = children(server.process.pid)
         assert len(workers) >= 2
+        commands = {Path(f"/proc/{pid}/cmdline").read_bytes() for pid in workers}
+        assert any(b"spawn" in command for command in commands) != forked
         for pid in workers:
             os.kill(pid, signal.SIGKILL)
         wait_for(lambda: server.predict("paper jam", k=1) == [["printer"]])

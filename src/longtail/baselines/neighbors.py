@@ -193,6 +193,11 @@ class NearestNeighbors(ProbabilityRanker):
 
         All rows stay: one without labels votes for nothing.
 
+        Parameters
+        ----------
+        labels : sequence of int
+            Ids of the labels that go.
+
         >>> model = NearestNeighbors().fit([[1, 0], [0, 1]], [[0], [1]])
         >>> model.remove_labels([0]).n_labels_
         1

@@ -307,6 +307,11 @@ class LinearRanker(ProbabilityRanker):
     def remove_labels(self: Self, labels: Sequence[int] | np.ndarray) -> Self:
         """Take labels out; the others keep their order and close the gaps, as ``numpy.delete``.
 
+        Parameters
+        ----------
+        labels : sequence of int
+            Ids of the labels to take out.
+
         >>> import longtail as lt
         >>> model = lt.OneVsAll().fit([[1.0, 0.0], [0.0, 1.0]], [[0], [1]])
         >>> model.remove_labels([0]).n_labels_
@@ -318,9 +323,16 @@ class LinearRanker(ProbabilityRanker):
     def partial_fit(self: Self, X: Any, Y: Any, labels: Any = None) -> Self:
         """Train some labels anew, where they are in the tree, and leave all others as they are.
 
-        ``X`` (n, d) and ``Y`` (n, L): the rows that count now, old and new. ``labels``: those whose
-        data has changed; None takes every label that occurs in ``Y``. With all rows and all labels
-        the last level becomes that of ``fit``.
+        With all rows and all labels the last level becomes that of ``fit``.
+
+        Parameters
+        ----------
+        X : matrix of shape (n, d)
+            The rows that count now, old and new.
+        Y : matrix of shape (n, L), or list of lists of int
+            Their labels.
+        labels : sequence of int, default=None
+            Those whose data has changed; None takes every label that occurs in ``Y``.
 
         >>> import longtail as lt
         >>> X, Y = [[1.0, 0.0], [0.0, 1.0]], [[0], [1]]
@@ -335,9 +347,17 @@ class LinearRanker(ProbabilityRanker):
     ) -> Explanation:
         """Return which features of one row speak for a label and which against, along its path.
 
-        ``x``: one row of features; ``label``: its id, or its name after ``name_labels``. The parts
-        sum to the score (``linear.explain.explanation`` has the formula). The label need not be
-        among the answers.
+        The parts sum to the score (``linear.explain.explanation`` has the formula). The label need
+        not be among the answers.
+
+        Parameters
+        ----------
+        x : array of shape (d,), or matrix of shape (1, d)
+            One row of features.
+        label : int or str
+            Its id, or its name after ``name_labels``.
+        feature_names : sequence of str, default=None
+            What the columns are called.
 
         >>> import longtail as lt
         >>> model = lt.OneVsAll().fit([[1.0, 0.0], [0.0, 1.0], [1.0, 0.1]], [[0], [1], [0]])
@@ -354,6 +374,15 @@ class LinearRanker(ProbabilityRanker):
 
         Labels are near by the cosine of their weights, among the labels of the same group (all of
         them, in ``OneVsAll``).
+
+        Parameters
+        ----------
+        label : int or str
+            Its id, or its name after ``name_labels``.
+        n_nearest : int, default=10
+            Most labels to name.
+        feature_names : sequence of str, default=None
+            What the columns are called.
         """
         return explaining.label_profile(
             self, label, n_nearest=n_nearest, feature_names=feature_names

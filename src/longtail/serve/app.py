@@ -18,7 +18,7 @@ from longtail.serve.batching import Batcher
 from longtail.serve.contract import contract_page
 from longtail.serve.counters import Counters
 from longtail.serve.guard import Guard
-from longtail.serve.holder import Holder
+from longtail.serve.holder import Holder, Loaded
 from longtail.serve.lifespan import lifespan
 from longtail.serve.predicting import Predicting
 from longtail.serve.problems import TYPE
@@ -65,10 +65,12 @@ _ERRORS: dict[int | str, dict[str, Any]] = {
 }
 
 
-def create_app(settings: Settings) -> Any:
-    """Return the ASGI application of a server with these settings; load the model."""
+def create_app(settings: Settings, loaded: Loaded | None = None) -> Any:
+    """Return the ASGI application of a server with these settings; load the model, unless it is
+    ``loaded``.
+    """
     counters = Counters(settings.counters)
-    holder = Holder(settings, counters)
+    holder = Holder(settings, counters, loaded)
     if not isinstance(holder.current.tagger, Tagger):
         return create_shard_app(settings, holder, counters)
     batcher = Batcher(settings.max_waiting, counters)

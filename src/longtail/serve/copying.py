@@ -24,29 +24,13 @@ from typing import Any
 
 from longtail._models import load
 from longtail.exceptions import ModelFormatError
+from longtail.persist.mark import mark_of
 from longtail.persist.siblings import foreign
 
-__all__ = ["Mark", "load_copy", "mark_of"]
+__all__ = ["load_copy"]
 
-Mark = tuple[tuple[str, int, int, int], ...]
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES}
 _USERS = "users"  # a file with a byte for every process that has loaded the copy
-
-
-def mark_of(path: str) -> Mark | None:
-    """Return what tells one state of a folder from the next: names, numbers, times and sizes of its
-    files.
-
-    None where there is no folder.
-    """
-    try:
-        with os.scandir(path) as entries:
-            found = [(entry.name, entry.stat()) for entry in entries]
-    except OSError:
-        return None
-    return tuple(
-        sorted((name, stat.st_ino, stat.st_mtime_ns, stat.st_size) for name, stat in found)
-    )
 
 
 def load_copy(path: str, shared: str | None = None, n_users: int = 1) -> Any:

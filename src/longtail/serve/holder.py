@@ -20,7 +20,8 @@ from typing import Any
 
 from longtail.base import Ranker
 from longtail.exceptions import ModelFormatError
-from longtail.serve.copying import Mark, load_copy, mark_of
+from longtail.persist.mark import Mark, mark_of
+from longtail.serve.copying import load_copy
 from longtail.serve.counters import Counters
 from longtail.serve.settings import Settings
 from longtail.tagger import Tagger
@@ -82,13 +83,16 @@ def n_labels_of(model: Any) -> int:
     return len(members_of(model)[0].label_of_leaf_)
 
 
-def settle() -> None:
+def settle(*, anew: bool = False) -> None:
     """Tell the garbage collector that what is there now will stay.
 
-    Looking through a model with many names for garbage takes milliseconds, again and again. What
-    loading has freed goes back to the system, where the C library knows how (glibc keeps it).
+    Looking through a model with many names for garbage takes milliseconds, again and again, and
+    writes to memory that workers would otherwise share with their supervisor. ``anew``: look once
+    through what settled before, a model that was replaced. What loading has freed goes back to the
+    system, where the C library knows how (glibc keeps it).
     """
-    gc.unfreeze()
+    if anew:
+        gc.unfreeze()
     gc.collect()
     gc.freeze()
     with contextlib.suppress(AttributeError, OSError, TypeError):
@@ -98,10 +102,12 @@ def settle() -> None:
 class Holder:
     """``current`` is the model to use; ``watch`` replaces it."""
 
-    def __init__(self, settings: Settings, counters: Counters) -> None:
+    def __init__(
+        self, settings: Settings, counters: Counters, loaded: Loaded | None = None
+    ) -> None:
         self.settings = settings
         self.counters = counters
-        self.current = load_model(settings)
+        self.current = load_model(settings) if loaded is None else loaded
         self.error: str | None = None
         self._refused: Mark | None = None
 
@@ -125,7 +131,7 @@ class Holder:
             log.warning("the new model cannot be loaded, the old one goes on: %s", error)
             return False
         self.current, self.error = found, None
-        await asyncio.to_thread(settle)
+        await asyncio.to_thread(settle, anew=True)
         self.counters.add("reloads")
         log.info("a new model took over: %s", self.settings.model)
         return True

@@ -49,7 +49,8 @@ def run(settings: Settings, *, host: str = "127.0.0.1", port: int = 8000, worker
     from longtail.serve.server import make_server
     from longtail.serve.supervisor import supervise
 
-    n_labels = n_labels_of(load_model(settings).tagger)
+    loaded = [load_model(settings)]  # in a box, for whoever serves it to take out
+    n_labels = n_labels_of(loaded[0].tagger)
     listening = _listen(host, port)
     if settings.hosts is None:
         settings = replace(settings, hosts=default_hosts(host))
@@ -68,9 +69,9 @@ def run(settings: Settings, *, host: str = "127.0.0.1", port: int = 8000, worker
     sys.stderr.flush()
     try:
         if workers > 1:
-            supervise(settings, listening, workers)
+            supervise(settings, listening, workers, loaded)
         else:
-            make_server(settings).run(sockets=[listening])
+            make_server(settings, loaded.pop()).run(sockets=[listening])
     finally:
         listening.close()
         if settings.counters is not None:

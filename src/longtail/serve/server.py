@@ -12,6 +12,7 @@ from typing import Any
 import uvicorn
 
 from longtail.serve.app import create_app
+from longtail.serve.holder import Loaded
 from longtail.serve.protocol import limited_protocol
 from longtail.serve.settings import Settings
 
@@ -21,13 +22,13 @@ _DRAIN = 0.25  # seconds in which connections that the kernel has accepted are t
 _SO_ATTACH_FILTER = 26
 
 
-def make_server(settings: Settings) -> uvicorn.Server:
-    """Return a server that is ready to run on sockets; loads the model."""
+def make_server(settings: Settings, loaded: Loaded | None = None) -> uvicorn.Server:
+    """Return a server that is ready to run on sockets; load the model, unless it is ``loaded``."""
     # Between the thread that asks the model and the one that talks to clients: the usual five
     # milliseconds would be waited for several times in a request, whenever something is explained.
     sys.setswitchinterval(0.0005)
     config = uvicorn.Config(
-        create_app(settings),
+        create_app(settings, loaded),
         http=limited_protocol(settings),
         ws="none",
         access_log=False,

@@ -75,6 +75,11 @@ class TextRanker(ProbabilityRanker):
     def tokenize(self, texts: Any) -> Tokens:
         """Return texts as tokens, to be passed in their place when the same texts are asked about
         several times.
+
+        Parameters
+        ----------
+        texts : list of str
+            Texts.
         """
         self._check_fitted()
         return self._rows(as_texts(texts))
@@ -110,7 +115,13 @@ class TextRanker(ProbabilityRanker):
             )
 
     def embed(self, X: Any) -> np.ndarray:
-        """Return the vectors of texts, (n, e) float32: an ordinary dense X for other models."""
+        """Return the vectors of texts, (n, e) float32: an ordinary dense X for other models.
+
+        Parameters
+        ----------
+        X : list of str, or Tokens
+            Texts.
+        """
         self._check_fitted()
         return self._vectors(self._rows(X))
 
@@ -133,6 +144,11 @@ class TextRanker(ProbabilityRanker):
     def save_encoder(self, folder: str | os.PathLike[str]) -> None:
         """Write the trained encoder to a new folder as ``config.json``, ``model.safetensors`` and
         ``tokenizer.json``, as ``transformers`` and ``encoder=`` of these rankers read it.
+
+        Parameters
+        ----------
+        folder : str or path
+            Where it goes.
         """
         self._check_fitted()
         if self.encoder_.kind != "transformer":
