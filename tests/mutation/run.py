@@ -1,6 +1,6 @@
 """Changes the package in small ways and counts the changes that no test notices.
 
-    python tests/mutation/run.py                          300 mutants of five rooms: some 15 minutes
+    python tests/mutation/run.py                          300 mutants of five rooms
     python tests/mutation/run.py --n 40 --rooms metrics   fewer, of some rooms
     python tests/mutation/run.py --only 17 23             these numbers of the sample again
     python tests/mutation/run.py --jobs 8 --journal J     eight at a time; again: go on
