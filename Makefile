@@ -125,7 +125,7 @@ engines: $(TEST) $(NATIVE)  ## install Ray, Dask and Spark (which needs Java), a
 	@$(LINK) '.[ray,dask,spark]' --no-build-isolation
 	$(BIN)/python -m pytest tests/distributed $(ARGS)
 
-mutants: setup  ## change the package in 300 small ways and name the changes that no test notices (an hour)
+mutants: setup  ## change the package in 300 small ways and name the changes that no test notices (long)
 	@$(BIN)/python tests/mutation/run.py $(ARGS)
 
 # On Linux the wheel is also marked with the oldest C library that it runs with (manylinux_2_28 and the like).

@@ -242,3 +242,55 @@ def test_weights_of_annealing_lie_in_0_to_1() -> None:
     for weights in ((-0.01,), (0.5, 1.01), (float("nan"),)):
         with pytest.raises(ValueError, match=r"annealing must hold weights in \[0, 1\]"):
             BlockCoordinateAscent("macro_f1", k=1, annealing=weights).select(WORKED)
+
+
+def test_the_last_sweep_is_never_one_of_annealing() -> None:
+    eta = np.random.default_rng(0).random((30, 8)).astype(np.float32)
+    same = {"k": 2, "n_starts": 1, "max_sweeps": 1}
+    with_, without = (
+        BlockCoordinateAscent("macro_f1", annealing=weights, **same) for weights in ((1.0, 1.0), ())
+    )
+    assert with_.select(eta) == without.select(eta)
+    np.testing.assert_array_equal(with_.utilities_, without.utilities_)
+
+
+def test_every_start_has_a_seed_of_its_own() -> None:
+    eta = np.random.default_rng(0).random((30, 8)).astype(np.float32)
+    same = {"k": 2, "init": "random", "max_sweeps": 1}
+    several = BlockCoordinateAscent("macro_f1", n_starts=4, random_state=5, **same)
+    several.select(eta)
+    alone = BlockCoordinateAscent("macro_f1", n_starts=1, random_state=5 + 3, **same)
+    alone.select(eta)
+    assert several.start_utilities_[3] == alone.utility_ != several.start_utilities_[0]
+
+
+def test_large_problems_are_started_once() -> None:
+    eta = np.random.default_rng(0).random((100, 100)).astype(np.float32)
+    for rows, n_starts in ((99, 8), (100, 1)):
+        rule = BlockCoordinateAscent("macro_recall", k=1)
+        rule.select(eta[:rows])
+        assert len(rule.start_utilities_) == n_starts
+
+
+def test_a_start_may_name_the_only_label() -> None:
+    start = TopK([[0]], [[1.0]], n_labels=1)
+    rule = BlockCoordinateAscent("macro_f1", k=1, init=start)
+    assert rule.select(np.array([[0.5]])).indices.tolist() == [[0]]
+
+
+def test_the_first_answer_fills_all_slots() -> None:
+    eta = np.array([[0.5, 0.0], [0.5, 0.0]])
+    metric = "macro_balanced_accuracy"
+    rule = BlockCoordinateAscent(metric, k=2, init="top", annealing=(), n_starts=1)
+    rule.select(eta)
+    assert rule.utilities_[0] == pytest.approx(expected(metric, eta, np.ones((2, 2)), 2))
+
+
+def test_the_bound_of_coverage_is_reached_without_a_budget() -> None:
+    eta = np.array([[0.5, 0.1], [0.2, 0.3]])
+    rule = BlockCoordinateAscent("coverage", k=2, certify=True)
+    rule.select(eta)
+    assert rule.upper_bound_ == pytest.approx(rule.utility_)
+    assert rule.upper_bound_ == pytest.approx((1 - np.prod(1 - eta, axis=0)).mean())
+    rule.select(np.zeros((0, 2)))
+    assert rule.upper_bound_ == 0

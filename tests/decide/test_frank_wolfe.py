@@ -9,10 +9,12 @@ from decide_cases import CELLS, f1
 
 import longtail as lt
 from longtail import FrankWolfe
+from longtail._models import from_state
 from longtail.decide import TopKRule, WeightedTopK, madow_sample
 from longtail.decide.line_search import best_step
+from longtail.decide.mixture import Mixture, _exchange
 from longtail.decide.objective import Counts, MacroObjective
-from longtail.decide.utilities import MACRO, Constants
+from longtail.decide.utilities import MACRO, Constants, utility_names
 
 TWO = np.array([[0.9, 0.6], [0.4, 0.3]], np.float32).astype(np.float64)
 
@@ -87,6 +89,18 @@ def test_slopes_are_derivatives(name: str, epsilon: float) -> None:
         np.testing.assert_allclose(
             utility.value(t, q, p, c), CELLS[name](t, q - t, p - t, 1 - q - p + t), atol=1e-14
         )
+
+
+@pytest.mark.parametrize("name", MACRO)
+def test_utilities_are_concave_where_they_say_so(name: str) -> None:
+    rng = np.random.default_rng(0)
+    p = np.full(2000, 0.4)
+    t = rng.random((2, 2000)) * 0.4
+    q = t + rng.random((2, 2000)) * 0.6
+    value = MACRO[name].value
+    middle = value(t.mean(axis=0), q.mean(axis=0), p, Constants())
+    ends = (value(t[0], q[0], p, Constants()) + value(t[1], q[1], p, Constants())) / 2
+    assert (middle >= ends - 1e-12).all() == MACRO[name].concave
 
 
 def test_with_all_weight_on_precision_the_metric_is_not_asked() -> None:
@@ -208,11 +222,71 @@ def test_duplicate_rules_are_one_rule() -> None:
     assert rule.utility_ >= grid_optimum("macro_jaccard", eta) - 1e-8
 
 
+def test_a_rule_takes_its_share_of_a_mixture() -> None:
+    rules = [(np.full(2, i), np.zeros(2)) for i in range(4)]
+    counts = [Counts(np.array([i / 8, 0.0]), np.array([i / 4, 0.5])) for i in range(4)]
+    mixture = Mixture(rules[0], counts[0])
+    mixture.add(rules[1], counts[1], 0.25)
+    assert mixture.weights == [0.75, 0.25]
+    np.testing.assert_array_equal(mixture.now.t, [1 / 32, 0])
+    mixture.add(rules[2], counts[1], 0.5)  # the same answers as of another rule
+    assert mixture.weights == [0.375, 0.625] and mixture.rules == rules[:2]
+    mixture.add(rules[3], counts[3], 1.0)
+    assert mixture.weights == [1.0] and mixture.rules == rules[3:]
+
+
+class Bowl:
+    """A concave objective that is largest where the hits are ``goal``."""
+
+    def __init__(self, goal: list[float]) -> None:
+        self.goal = np.array(goal)
+
+    def value(self, c: Counts) -> float:
+        return -float(((c.t - self.goal) ** 2).sum())
+
+    def slope(self, c: Counts) -> tuple[np.ndarray, np.ndarray]:
+        return -2 * (c.t - self.goal), np.zeros_like(c.t)
+
+    def search(self, start: Counts, end: Counts) -> tuple[float, float]:
+        along = lambda steps: [self.value(start.toward(end, float(x))) for x in steps]  # noqa: E731
+        return best_step(lambda steps: np.array(along(steps)), concave=True)
+
+
+@pytest.mark.parametrize("goal", [[0.3, 0.7], [0.2, 0.3, 0.5]])
+def test_rules_exchange_weight_until_it_does_not_pay(goal: list[float]) -> None:
+    mixture = None
+    for hits in np.eye(len(goal)):
+        rule, counts = (hits, hits), Counts(hits, hits)
+        if mixture is None:
+            mixture = Mixture(rule, counts)
+        else:
+            mixture.add(rule, counts, 0.1)
+    _exchange(mixture, Bowl(goal), 1e-14, 100)
+    np.testing.assert_allclose(mixture.weights, goal, atol=1e-5)
+
+
+def test_starts_by_name() -> None:
+    top, prior = FrankWolfe(k=1, init=["top", "prior"])._starts(np.array([0.5, 0.0]))
+    assert top[0].tolist() == [1, 1] and prior[0].tolist() == [2, 0]
+
+
+def test_names_of_utilities() -> None:
+    assert "micro_f1" in utility_names(micro=True) and "micro_f1" not in utility_names()
+    assert "coverage" in utility_names(coverage=True) and "coverage" not in utility_names()
+
+
 def test_save_and_load(tmp_path) -> None:
     rule = FrankWolfe("macro_f1", k=1, random_state=0).fit(TWO, TWO)
     rule.save(tmp_path / "rule")
     again = lt.load(tmp_path / "rule")
     assert again.select(TWO) == rule.select(TWO) and again.utility_ == rule.utility_
+    for name in ("weights", "utilities"):
+        state = rule._get_state()
+        if name == "weights":
+            state.arrays["a"] = state.arrays["b"] = np.zeros((0, 2))
+        state.arrays[name] = np.zeros(0)
+        with pytest.raises(lt.ModelFormatError, match="at least one rule"):
+            from_state(state)
     with pytest.raises(TypeError, match="cannot be saved"):
         FrankWolfe(f1, k=1).fit(TWO, TWO).save(tmp_path / "other")
 
@@ -237,6 +311,9 @@ def test_line_search() -> None:
     assert best_step(lambda x: -x) == (0.0, 0.0)
     assert best_step(lambda x: x, concave=True)[0] == 1.0
     assert step < 1
+    asked: list[np.ndarray] = []
+    best_step(lambda x: asked.append(x) or x, n_grid=4)
+    assert asked[0].tolist() == [0, 0.25, 0.5, 0.75, 1]
 
 
 def test_starts_that_are_arrays_are_not_saved(tmp_path) -> None:

@@ -94,3 +94,4 @@ def test_state_travels(tmp_path) -> None:
         from_state(state)
     rule.reset()
     assert rule.n_rows_ == 0 and not rule.t_.any()
+    assert from_state(rule._get_state()).n_rows_ == 0

@@ -137,13 +137,19 @@ def test_k_up_to_and_beyond_the_labels(k: int) -> None:
         (lambda: BlockCoordinateAscent(tol=-1).select(ETA), "tol"),
         (lambda: BlockCoordinateAscent(precision_weight=2).select(ETA), "precision_weight"),
         (lambda: BlockCoordinateAscent(k=None).select(ETA), "at_most"),
+        (lambda: BlockCoordinateAscent(init=TopKRule(k=1).select(ETA[:2])).select(ETA), "2 rows"),
         (lambda: FrankWolfe("coverage").fit(ETA, Y), "BlockCoordinateAscent"),
         (lambda: FrankWolfe().fit(ETA, Y[:2]), "rows"),
         (lambda: FrankWolfe().select(ETA), "not fitted"),
         (lambda: FrankWolfe(sampling="x").fit(ETA, Y), "sampling"),
         (lambda: FrankWolfe().fit(np.zeros((0, 3)), np.zeros((0, 3))), "nothing to learn"),
+        (lambda: FrankWolfe().fit(np.zeros((2, 0)), np.zeros((2, 0))), "nothing to learn"),
+        (lambda: FrankWolfe("precision", k=None).fit(ETA, Y), "needs a k"),
+        (lambda: FrankWolfe(k=None, precision_weight=0.5).fit(ETA, Y), "needs a k"),
         (lambda: FrankWolfe(k=1).fit(ETA, Y).select(ETA[:, :2]), "labels"),
         (lambda: WeightedTopK("psp").select(ETA), "propensity"),
+        (lambda: WeightedTopK("psp", propensity=[0.5, 0, 1]).select(ETA), r"lie in \(0, 1\]"),
+        (lambda: WeightedTopK("psp", propensity=[0.5, 2, 1]).select(ETA), r"lie in \(0, 1\]"),
         (lambda: WeightedTopK("tail").select(ETA), "unknown weighting"),
         (lambda: WeightedTopK(prior=[3, 2, 1]).select(ETA), "shares"),
         (lambda: WeightedTopK(prior=[0.5]).select(ETA), "prior has 1"),
@@ -156,6 +162,18 @@ def test_k_up_to_and_beyond_the_labels(k: int) -> None:
 def test_parameters_at_fault(make, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_a_metric_is_a_name_or_a_function() -> None:
+    with pytest.raises(TypeError, match=r"a name or a function of \(tp, fp, fn, tn\), got 3"):
+        BlockCoordinateAscent(3).select(ETA)
+
+
+def test_precision_alone_is_won_by_the_most_probable_labels() -> None:
+    ascent = BlockCoordinateAscent("precision", k=1)
+    for rule in (ascent, OnlineRule("precision", k=1)):
+        np.testing.assert_array_equal(rule.select(ETA[:2]).indices, [[0], [1]])
+    assert ascent.utility_ == pytest.approx(np.mean([0.9, 0.8]))
 
 
 def test_parameters_follow_the_protocol(tmp_path) -> None:

@@ -35,6 +35,8 @@ def test_weights_from_the_table() -> None:
         )
         again = WeightedTopK(weighting, k=2, beta=0.25, prior=prior).select(WORKED)
         np.testing.assert_array_equal(again.indices, chosen.indices)
+    plain, given = (WeightedTopK("power_law", k=2, **beta) for beta in ({}, {"beta": 0.5}))
+    assert plain.select(WORKED) == given.select(WORKED)
     p = np.array([0.5, 0.9, 0.1])
     psp = WeightedTopK("psp", k=1, propensity=p).select(WORKED)
     assert psp == TopK.from_scores(WORKED / p, 1)
@@ -62,7 +64,8 @@ def test_weighted_sparse_answers_like_dense() -> None:
 
 def test_labels_without_a_prior_gain_nothing() -> None:
     rule = WeightedTopK("macro_recall", k=1, prior=[0.0, 0.5])
-    assert rule.select([[0.9, 0.1]]).indices.tolist() == [[1]]
+    with np.errstate(all="raise"):
+        assert rule.select([[0.9, 0.1]]).indices.tolist() == [[1]]
     rule = WeightedTopK("macro_balanced_accuracy", k=1, prior=[1.0, 0.5])
     assert np.isfinite(rule.select([[0.9, 0.1]]).scores).all()
 
@@ -97,8 +100,9 @@ def test_thresholds_are_the_best_cuts() -> None:
         assert micro.utility_ == pytest.approx(thresholds_by_hand(eta, Y, column_f1))
 
 
-def test_micro_f_with_a_threshold_a_label() -> None:
-    rng = np.random.default_rng(2)
+@pytest.mark.parametrize("seed", range(12))
+def test_micro_f_with_a_threshold_a_label(seed: int) -> None:
+    rng = np.random.default_rng(seed)
     eta = rng.random((5, 2)).astype(np.float32)
     Y = (rng.random((5, 2)) < 0.5).astype(np.float32)
     best = 0.0
@@ -115,10 +119,14 @@ def test_how_many_and_abstention() -> None:
     Y = (rng.random(eta.shape) < eta).astype(np.float32)
     sure = Threshold(target_precision=0.95).fit(eta, Y)
     named = sure.select(eta).to_csr(binary=True).toarray()
-    assert (named * Y).sum() / named.sum() >= 0.95 - 1e-9
+    assert sure.utility_ == pytest.approx((named * Y).sum() / named.sum())
     assert sure.utility_ >= 0.95 - 1e-9 and 0 < sure.answered_ < 1
     assert sure.answered_ == pytest.approx((named.sum(axis=1) > 0).mean())
     assert sure.labels_per_row_ == pytest.approx(named.sum(axis=1).mean())
+    exactly = Threshold(target_precision=0.8).fit(
+        np.arange(9, 4, -1)[:, None] / 10, [[0]] * 4 + [[]]
+    )
+    assert exactly.labels_per_row_ == 1  # four of five are right
     looser = Threshold(target_precision=0.8).fit(eta, Y)
     assert looser.labels_per_row_ > sure.labels_per_row_
     sure.set_params(at_least=1, k=3)

@@ -310,14 +310,14 @@ def test_ctrl_c_stops_a_long_fit():
 
     timer = threading.Thread(target=interrupt)
     timer.start()
-    started = time.perf_counter()
+    started = time.process_time()  # of this process alone: others do not make it late
     try:
         with pytest.raises(KeyboardInterrupt):
             lt.Tfidf(analyzer="char", ngram_range=(1, 12), n_jobs=1).fit(texts)
     finally:
         done.set()
         timer.join()
-    assert time.perf_counter() - started < 30
+    assert time.process_time() - started < 5  # the whole of it takes three times as long
 
 
 def test_one_huge_text():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -89,6 +90,8 @@ def test_a_binary_base_takes_the_picked_label_for_the_only_one() -> None:
 
 def test_weights_of_the_card() -> None:
     np.testing.assert_allclose(losses.surrogate_weights([1, 0.5, 0.1]), [1, 3, 19])
+    inverse_alone = SimpleNamespace(inverse_=[1, 2, 10])
+    np.testing.assert_allclose(losses.surrogate_weights(inverse_alone), [1, 3, 19])
     n, p = np.array([1, 5, 100]), np.array([0.2, 0.5, 0.9])
     c = 0.1 / (1 - 0.9**n)
     after = losses.surrogate_weights(p, n, balance="after")
@@ -106,6 +109,8 @@ def test_weights_of_the_card() -> None:
     scaled = losses.surrogate_weights(p, mean_one=True)
     assert scaled.mean() == pytest.approx(1)
     np.testing.assert_allclose(scaled / scaled[0], (2 / p - 1) / (2 / 0.2 - 1))
+    nothing = losses.surrogate_weights([0.5, 0.5], [0, 0], balance="after", mean_one=True)
+    assert nothing.tolist() == [0, 0]
 
 
 def test_lighter_negatives_are_the_same_problem() -> None:
@@ -206,6 +211,11 @@ def test_refusals(call: Any, message: str) -> None:
         call()
 
 
+def test_a_beta_of_zero_balances_nothing() -> None:
+    with np.errstate(all="raise"):
+        assert losses.class_balance([0, 1, 5], beta=0).tolist() == [0, 1, 1]
+
+
 def test_scores_that_are_no_numbers() -> None:
     with pytest.raises(TypeError, match="scores must be an array of numbers"):
         losses.OVA()([["a"]], [[0]])
@@ -223,3 +233,20 @@ def test_how_many_sub_sets_are_drawn() -> None:
     losses.Unbiased(counted, max_exact=1)(np.zeros((1, 3)), [[0, 1, 2]], [0.5, 0.5, 0.5])
     losses.Unbiased(counted, max_exact=1, n_draws=7)(np.zeros((1, 3)), [[0, 1, 2]], [0.5] * 3)
     assert calls == [32, 7]
+    losses.Unbiased(counted, max_exact=0)(np.zeros((1, 1)), [[0]], [0.5])
+    assert calls[2:] == [32]
+
+
+def test_draws_are_the_same_by_default() -> None:
+    scores, Y, p = batch()
+    plain, zero, one = (
+        losses.Unbiased(losses.PALN(), max_exact=0, **seed)(scores, Y, p).value
+        for seed in ({}, {"random_state": 0}, {"random_state": 1})
+    )
+    np.testing.assert_array_equal(plain, zero)
+    assert (plain != one).any()
+
+
+def test_a_hinge_is_flat_from_its_corner_on() -> None:
+    value, gradient = losses.OVA("hinge")(np.array([[1.0, -1.0]]), [[0]])
+    assert value.tolist() == [0] and not gradient.any()

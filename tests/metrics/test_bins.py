@@ -56,7 +56,7 @@ def test_bad_frequencies_are_refused(bad):
 def test_contributions_add_up_to_the_metric():
     rng = np.random.default_rng(0)
     Y = (rng.random((50, 30)) < 0.1).astype(np.float32)
-    top = TopK.from_scores(rng.random((50, 30)) + Y, 5)
+    top = TopK.from_scores(rng.random((50, 30)) + Y, 8)
     p = rng.uniform(0.1, 1, 30)
     bins = metrics.frequency_bins(rng.integers(0, 100, 30), n_bins=4)
     found = metrics.contribution_by_bin(Y, top, bins, k=3)
@@ -69,6 +69,8 @@ def test_contributions_add_up_to_the_metric():
         scored = metrics.contribution_by_bin(Y, top, bins, k=3, p=p, normalize=normalize)
         psp = metrics.ps_precision_at_k(Y, top, p, 3, normalize=normalize)
         assert scored.contribution.sum() == pytest.approx(psp)
+    five = metrics.contribution_by_bin(Y, top, bins).contribution.sum()  # unless told otherwise
+    assert five == pytest.approx(metrics.precision_at_k(Y, top, 5))
 
 
 def test_bins_of_other_labels_are_refused():

@@ -40,6 +40,13 @@ def test_error_is_its_definition() -> None:
     assert metrics.expected_calibration_error(Y, top, 4, labels=rare) == pytest.approx(expected)
 
 
+def test_five_answers_and_fifteen_bins_unless_told_otherwise() -> None:
+    Y, top = make(k=8)
+    error = metrics.expected_calibration_error
+    assert error(Y, top) == error(Y, top, 5, n_bins=15) != error(Y, top, 6, n_bins=15)
+    assert metrics.reliability(Y, top).error == error(Y, top)
+
+
 def test_right_probabilities_have_a_small_error_and_wrong_ones_do_not() -> None:
     Y, top = make(n=20_000)
     assert metrics.expected_calibration_error(Y, top, 4) > 0.08

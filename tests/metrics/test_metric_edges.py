@@ -106,6 +106,22 @@ def test_bad_k_is_refused(k):
         metrics.precision_at_k(np.eye(2), np.eye(2), k=1.5)
 
 
+def test_rankings_that_end_before_their_slots_do_are_deep_enough():
+    top = TopK([[0, 1, -1], [1, 0, -1]], [[2, 1, -np.inf]] * 2, n_labels=9)
+    assert metrics.precision_at_k([[0], [1]], top, k=4) == 0.25
+    with pytest.raises(ValueError, match="predict with k=3"):
+        metrics.precision_at_k([[0], [1]], top.head(2), k=3)
+
+
+def test_an_answer_without_labels_fits_any_truth():
+    assert metrics.precision_at_k(np.ones((1, 1)), TopK([[-1]], [[-np.inf]]), k=1) == 0
+
+
+def test_empty_slots_are_no_ties():
+    top = TopK([[0, 1, -1, -1]], [[2, 1, -np.inf, -np.inf]], n_labels=9)
+    assert metrics.ndcg_at_k([[0]], top, k=3, compat="sklearn") == 1
+
+
 def test_unknown_options_are_refused():
     with pytest.raises(ValueError, match="choose one of napkinxc, pecos"):
         metrics.precision_at_k(np.eye(2), np.eye(2), k=1, compat="matlab")
@@ -130,6 +146,11 @@ def test_unknown_options_are_refused():
 def test_bad_propensities_are_refused(p, message):
     with pytest.raises(ValueError, match=message):
         metrics.ps_precision_at_k(np.eye(2), np.eye(2), p, k=1)
+
+
+def test_a_label_may_weigh_nothing():
+    p = SimpleNamespace(inverse_=[0.0, 3.0])
+    assert metrics.ps_precision_at_k(np.eye(2), np.eye(2), p, k=1, normalize=False) == 1.5
 
 
 def test_matches_belong_to_their_truth():

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import copy
+from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -40,9 +41,13 @@ OPERATORS: dict[type[ast.AST], type[ast.AST]] = {
 
 
 class Mutant(NamedTuple):
-    """A change: the line it is on, the text before and after, and the whole file with it."""
+    """A change: its line and the text of that, which of several alike it is there, before and
+    after, and the whole file with it.
+    """
 
     line: int
+    text: str
+    nth: int
     before: str
     after: str
     source: str
@@ -51,6 +56,11 @@ class Mutant(NamedTuple):
     def what(self) -> str:
         return f"{self.before}  ->  {self.after}"
 
+    @property
+    def name(self) -> str:
+        """What it is called in ``explained.txt``."""
+        return self.what if self.nth == 1 else f"{self.what}  ({self.nth})"
+
 
 def mutants(source: str) -> Iterator[Mutant]:
     """Yield every mutant of a file.
@@ -58,15 +68,22 @@ def mutants(source: str) -> Iterator[Mutant]:
     >>> [mutant.what for mutant in mutants("if a < 2:\\n    b = not c")]
     ['a < 2  ->  not (a < 2)', 'a < 2  ->  a <= 2', '2  ->  3', 'not c  ->  c']
     """
+    lines, seen = source.splitlines(), Counter[tuple[int, str, str]]()
+
+    def made(before: str, after: str, whole: str) -> Mutant:
+        seen[node.lineno, before, after] += 1
+        nth = seen[node.lineno, before, after]
+        return Mutant(node.lineno, lines[node.lineno - 1].strip(), nth, before, after, whole)
+
     for node in _nodes(ast.parse(source)):
         for changed in _changed(node):
             before, after = ast.unparse(node), ast.unparse(changed)
-            yield Mutant(node.lineno, before, after, _spliced(source, node, f"({after})"))
+            yield made(before, after, _spliced(source, node, f"({after})"))
         if isinstance(node, (ast.If, ast.IfExp, ast.While)) and not _is_turned_round(node.test):
             test, after = ast.unparse(node.test), f"not ({ast.unparse(node.test)})"
-            yield Mutant(node.lineno, test, after, _spliced(source, node.test, after))
+            yield made(test, after, _spliced(source, node.test, after))
         if isinstance(node, ast.Raise):
-            yield Mutant(node.lineno, ast.unparse(node), "pass", _spliced(source, node, "pass"))
+            yield made(ast.unparse(node), "pass", _spliced(source, node, "pass"))
 
 
 def _nodes(tree: ast.AST) -> Iterator[ast.expr | ast.stmt]:

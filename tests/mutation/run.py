@@ -1,37 +1,42 @@
 """Changes the package in small ways and counts the changes that no test notices.
 
-    python tests/mutation/run.py                          300 mutants of five rooms (about an hour)
+    python tests/mutation/run.py                          300 mutants of five rooms
     python tests/mutation/run.py --n 40 --rooms metrics   fewer, of some rooms
     python tests/mutation/run.py --only 17 23             these numbers of the sample again
     python tests/mutation/run.py --jobs 8 --journal J     eight at a time; again: go on
 
 A mutant (``mutants.py``) is killed when the doctests of its room or the tests in ``tests/ROOM``
-fail or run for much too long. A survivor needs a test, or a line in ``explained.txt`` that says why
-no test can tell: ``path | before  ->  after | why``. Works on copies, one per job; prints every
-survivor and the share that was killed. Exit code 1 if a survivor is left.
+fail or run for much too long; those that call the changed function come first (``calls.py``). A
+survivor needs a test, or a paragraph in ``explained.txt`` that says why no test can tell. Works on
+copies, one per job; prints every survivor and the share that was killed. Exit code 1 if a survivor
+is left.
 """
 
 from __future__ import annotations
 
 import argparse
 import hashlib
+import importlib
 import json
 import os
 import platform
 import queue
-import random
 import shutil
-import subprocess
 import sys
 import tempfile
-import time
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import NamedTuple
 
+import pytest
+from calls import Calls, Only, callers_of
 from mutants import Mutant, mutants
 
 ROOT = Path(__file__).parents[2]
 ROOMS = ["metrics", "decide", "propensity", "losses", "persist"]
+SLOW = ("hypothesis.extra.numpy", "scipy.optimize", "sklearn.metrics", "sybil.parsers.rest")
+NO_TESTS = pytest.ExitCode.NO_TESTS_COLLECTED
 EXPLAINED = Path(__file__).with_name("explained.txt")
 
 
@@ -46,6 +51,8 @@ def main() -> int:
     options = parser.parse_args()
     print(platform.platform(), platform.processor(), "seed", options.seed)
     print("python", *sys.argv, flush=True)
+    for name in SLOW:  # to load: once, before the tests of each mutant run in a fork
+        importlib.import_module(name)
     chosen = sample(options.rooms, options.n, options.seed)
     explained = explanations()
     tried = journal(options.journal)
@@ -56,20 +63,22 @@ def main() -> int:
     ]
     ends = {"killed": 0, "explained": 0, "survived": 0}
     with tempfile.TemporaryDirectory(prefix="longtail-mutants-") as folder:
+        first = copy_to(Path(folder) / "0")
+        plain = {room: measure(first, room) for room in {path.parts[2] for _, path, _ in wanted}}
         copies: queue.Queue[Path] = queue.Queue()
-        for job in range(options.jobs):
-            copies.put(copy_to(Path(folder) / str(job)))
-        limits = {room: limit(copies.queue[0], room) for room in {p.parts[2] for _, p, _ in wanted}}
+        copies.put(first)
+        for job in range(1, options.jobs):
+            copies.put(Path(shutil.copytree(first, Path(folder) / str(job))))
 
         def try_one(one: tuple[int, Path, Mutant]) -> tuple[int, Path, Mutant, str]:
             number, path, mutant = one
-            if (path.as_posix(), mutant.what) in explained:
+            if (path.as_posix(), mutant.text, mutant.name) in explained:
                 return number, path, mutant, "explained"
             if digest(mutant) in tried:
                 return number, path, mutant, tried[digest(mutant)]
             copy = copies.get()
             try:
-                dead = killed(copy, path, mutant, limits[path.parts[2]] * options.jobs)
+                dead = killed(copy, path, mutant, plain[path.parts[2]], options.jobs)
             finally:
                 copies.put(copy)
             return number, path, mutant, "killed" if dead else "survived"
@@ -114,60 +123,103 @@ def digest(mutant: Mutant) -> str:
 
 
 def sample(rooms: list[str], n: int, seed: int) -> list[tuple[Path, Mutant]]:
-    """Return ``n`` mutants, drawn evenly from all of the rooms, with the files they change."""
+    """Return ``n`` mutants, drawn evenly from all of the rooms, with the files they change.
+
+    Each has its own lot, so that most of them stay in the sample when other lines change.
+    """
     paths = [
         path for room in rooms for path in sorted((ROOT / "src/longtail" / room).rglob("*.py"))
     ]
-    found = [
-        (path.relative_to(ROOT), mutant)
-        for path in paths
-        for mutant in mutants(path.read_text(encoding="utf-8"))
-    ]
-    print(f"{len(found):,} mutants of {len(paths)} files, {min(n, len(found))} of them tried")
-    return random.Random(seed).sample(found, min(n, len(found)))
+    lots: list[tuple[str, Path, Mutant]] = []
+    for path in paths:
+        again: Counter[tuple[str, str]] = Counter()
+        for mutant in mutants(path.read_text(encoding="utf-8")):
+            change = mutant.text, mutant.what
+            lot = repr((seed, path.relative_to(ROOT).as_posix(), *change, again[change]))
+            again[change] += 1
+            lots.append((hashlib.sha256(lot.encode()).hexdigest(), path.relative_to(ROOT), mutant))
+    print(f"{len(lots):,} mutants of {len(paths)} files, {min(n, len(lots))} of them tried")
+    return [(path, mutant) for _, path, mutant in sorted(lots, key=lambda one: one[0])[:n]]
 
 
-def explanations() -> set[tuple[str, str]]:
-    """Return path and change of every line of ``explained.txt``."""
-    lines = EXPLAINED.read_text(encoding="utf-8").splitlines()
-    parts = [line.split(" | ") for line in lines if line and not line.startswith("#")]
-    return {(path, what) for path, what, _ in parts}
+def explanations() -> set[tuple[str, str, str]]:
+    """Return path, line and change of every paragraph of ``explained.txt`` but the first."""
+    paragraphs = EXPLAINED.read_text(encoding="utf-8").strip().split("\n\n")[1:]
+    parts = [paragraph.split("\n", 3) for paragraph in paragraphs]
+    return {(path, text, name) for path, text, name, _ in parts}
 
 
-def limit(copy: Path, room: str) -> float:
-    """Return the seconds after which a mutant counts as hanging. Raises if the tests fail now."""
-    began = time.monotonic()
-    if not passes(copy, room, None):
+class Plain(NamedTuple):
+    """What the tests of a room do without a mutant: what they call, and how long they take."""
+
+    callers: dict[str, list[str]]
+    seconds: dict[str, float]
+
+
+def measure(copy: Path, room: str) -> Plain:
+    """Run the tests of a room without a mutant. Raises if they fail."""
+    calls = Calls(copy, f"src/longtail/{room}", copy / f"{room}.json")
+    if not passes(copy, everything(room), calls):
         raise SystemExit(f"the tests of {room} fail without a mutant")
-    return 60 + 5 * (time.monotonic() - began)
+    plain = Plain(*json.loads(calls.out.read_text(encoding="utf-8")))
+    if not passes(copy, everything(room), Only({*everything(room)}, plain.seconds)):
+        raise SystemExit(f"the tests of {room} fail in another order")
+    return plain
 
 
-def killed(copy: Path, path: Path, mutant: Mutant, seconds: float) -> bool:
-    """Return whether the tests notice a mutant."""
+def killed(copy: Path, path: Path, mutant: Mutant, plain: Plain, jobs: int) -> bool:
+    """Return whether tests notice a mutant: first those that call its function, then all of them.
+
+    Those that call it are most of those that can tell, not all: another test may read what the
+    first one has left in a cache.
+    """
     target = copy / path
     before = target.read_text(encoding="utf-8")
+    for compiled in target.parent.glob(f"__pycache__/{target.stem}.*"):
+        compiled.unlink()  # it may look as if it were of the changed file: same second, same size
     target.write_text(mutant.source, encoding="utf-8")
+    callers = callers_of(path.as_posix(), before, mutant.line, plain.callers)
     try:
-        return not passes(copy, path.parts[2], seconds)
+        for tests in (callers, {*everything(path.parts[2])}):
+            only = Only(tests, plain.seconds, patience=jobs)
+            if tests and not passes(copy, only.files, only):
+                return True
+        return False
     finally:
         target.write_text(before, encoding="utf-8")
 
 
-def passes(copy: Path, room: str, seconds: float | None) -> bool:
-    """Return whether doctests and tests of a room pass within ``seconds``."""
-    command = [sys.executable, "-B", "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
-    try:
-        done = subprocess.run(
-            [*command, "--hypothesis-seed=0", f"src/longtail/{room}", f"tests/{room}"],
-            cwd=copy,
-            env={**os.environ, "PYTHONPATH": str(copy / "src")},
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            timeout=seconds,
-        )
-    except subprocess.TimeoutExpired:
-        return False
-    return done.returncode == 0
+def everything(room: str) -> list[str]:
+    """Return the doctests and tests of a room."""
+    return [f"src/longtail/{room}", f"tests/{room}"]
+
+
+def passes(copy: Path, tests: list[str], plugin: Calls | Only) -> bool:
+    """Return whether tests pass, in a fork of this process."""
+    child = os.fork()
+    if child == 0:
+        try:
+            os._exit(run_tests(copy, tests, plugin))
+        finally:
+            os._exit(1)
+    _, status = os.waitpid(child, 0)
+    return os.waitstatus_to_exitcode(status) in (pytest.ExitCode.OK, NO_TESTS)
+
+
+def run_tests(copy: Path, tests: list[str], plugin: Calls | Only) -> int:
+    """Run tests of a copy in this process, without a word, and return pytest's exit code."""
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for stream in range(3):
+        os.dup2(nothing, stream)
+    os.chdir(copy)
+    os.environ["PYTHONPATH"] = sys.path[0] = str(copy / "src")
+    if isinstance(plugin, Calls):
+        plugin.listen()
+    else:  # there is a mutant: its bytecode must not stay
+        os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+        sys.dont_write_bytecode = True
+    options = ["-x", "-q", "-p", "no:cacheprovider", "--hypothesis-seed=0"]
+    return int(pytest.main([*options, *tests], [plugin]))
 
 
 if __name__ == "__main__":

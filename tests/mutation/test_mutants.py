@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import run
+from calls import Calls, Only, callers_of
 from mutants import mutants
 
 SOURCE = '''"""A text with 1 < 2."""
@@ -55,9 +56,10 @@ def test_every_change_is_found_once() -> None:
 
 def test_explanations_are_of_mutants_that_exist() -> None:
     """A line that has changed needs its explanation anew."""
-    for path, what in run.explanations():
+    for path, text, name in run.explanations():
         source = (run.ROOT / path).read_text(encoding="utf-8")
-        assert what in {mutant.what for mutant in mutants(source)}, f"{path}: {what}"
+        found = {(mutant.text, mutant.name) for mutant in mutants(source)}
+        assert (text, name) in found, f"{path}: {text}: {name}"
 
 
 def test_the_sample_depends_on_the_seed_alone(capsys: pytest.CaptureFixture[str]) -> None:
@@ -73,3 +75,37 @@ def test_a_journal_keeps_what_became_of_each(tmp_path: Path) -> None:
     kept = tmp_path / "journal"
     kept.write_text("".join(json.dumps(line) + "\n" for line in lines))
     assert run.journal(kept) == {run.digest(first): "killed", "0" * 16: "survived"}
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Path:
+    """A package with two functions, and a test of each."""
+    (tmp_path / "src" / "small").mkdir(parents=True)
+    (tmp_path / "src" / "small" / "sums.py").write_text(
+        "def one(n=1):\n    return n\n\n\ndef two():\n    return 2\n"
+    )
+    (tmp_path / "test_sums.py").write_text(
+        "from small.sums import one, two\n\n\n"
+        "def test_one():\n    assert one() == 1\n\n\ndef test_two():\n    assert two() == 2\n"
+    )
+    return tmp_path
+
+
+def test_only_tests_that_call_a_function_are_asked_first(house: Path) -> None:
+    calls = Calls(house, "src/small", house / "calls.json")
+    assert run.passes(house, ["test_sums.py"], calls)
+    callers, seconds = json.loads(calls.out.read_text())
+    path = "src/small/sums.py"
+    source = (house / path).read_text()
+    found = [callers_of(path, source, line, callers) for line in (1, 2, 6)]
+    assert found == [set(), {"test_sums.py::test_one"}, {"test_sums.py::test_two"}]
+    (house / path).write_text(source.replace("return 2", "return 3"))
+    for test, passes in ((found[1], True), (found[2], False)):
+        only = Only(test, seconds)
+        assert run.passes(house, only.files, only) == passes
+
+
+def test_a_test_that_does_not_end_fails(house: Path) -> None:
+    (house / "src/small/sums.py").write_text("import time\none = two = lambda: time.sleep(3600)\n")
+    only = Only({"test_sums.py"}, {}, patience=0.01)
+    assert not run.passes(house, only.files, only)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import shutil
@@ -19,7 +20,10 @@ from model_files import read_manifest, same, sign, signed, small_state
 import longtail as lt
 from longtail.exceptions import ModelFormatError
 from longtail.persist import State, load, save
+from longtail.persist.arrays import open_regular
 from longtail.persist.manifest import decode
+from longtail.persist.records import short
+from longtail.persist.values import parse_json
 
 
 @pytest.fixture
@@ -267,6 +271,39 @@ def test_texts_that_are_not_manifests(folder: Path, text: bytes, message: str) -
     (folder / "manifest.json").write_bytes(text)
     with pytest.raises(ModelFormatError, match=message):
         load(folder)
+
+
+def test_numbers_are_at_most_a_thousand_characters_long() -> None:
+    longest = b"0." + b"5" * 998
+    assert parse_json(longest) == 5 / 9
+    with pytest.raises(ModelFormatError, match="out of range"):
+        parse_json(longest + b"5")
+
+
+def test_a_manifest_larger_than_any_is_not_read(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    size = (folder / "manifest.json").stat().st_size
+    monkeypatch.setattr("longtail.persist.store._LARGEST_MANIFEST", size)
+    load(folder)
+    monkeypatch.setattr("longtail.persist.store._LARGEST_MANIFEST", size - 1)
+    with pytest.raises(ModelFormatError, match=f"has {size} bytes, more than any manifest"):
+        load(folder)
+
+
+def test_other_errors_of_the_system_come_through(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        with pytest.raises(OSError) as caught:
+            open_regular("x" * 300, descriptor)
+        assert caught.value.errno == errno.ENAMETOOLONG
+    finally:
+        os.close(descriptor)
+
+
+def test_messages_show_short_values_and_name_long_ones() -> None:
+    assert short([0] * 3) == "[0, 0, 0]" and short([0] * 40) == "list"
+    assert short([0] * 39) == repr([0] * 39)[:57] + "..."
 
 
 def test_many_repeated_keys_are_refused_at_once() -> None:

@@ -6,6 +6,7 @@ import enum
 import os
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,8 @@ import longtail as lt
 from longtail.exceptions import ModelFormatError
 from longtail.persist import State, load, replace, save
 from longtail.persist.arrays import DTYPES
+from longtail.persist.exchange import exchange
+from longtail.persist.siblings import open_manifest
 
 
 @pytest.mark.parametrize("mmap", [True, False])
@@ -155,6 +158,27 @@ def test_endless_values_are_refused(tmp_path: Path) -> None:
         save(tmp_path / "m", state)
 
 
+def test_parts_are_at_most_sixteen_deep(tmp_path: Path) -> None:
+    state = State("demo")
+    for _ in range(16):
+        state = State("demo", parts={"inner": state})
+    save(tmp_path / "m", state)
+    assert same(load(tmp_path / "m"), state)
+    with pytest.raises(ValueError, match="nested more than 16 deep"):
+        save(tmp_path / "n", State("demo", parts={"inner": state}))
+
+
+@pytest.mark.parametrize("around", [lambda value: [value], lambda value: {"inner": value}])
+def test_values_are_at_most_fifty_deep(tmp_path: Path, around: Callable[[object], object]) -> None:
+    value = around(1)
+    for _ in range(48):
+        value = around(value)
+    save(tmp_path / "m", State("demo", {"value": value}))
+    assert load(tmp_path / "m").params == {"value": value}
+    with pytest.raises(ValueError, match="nested more than 50 deep"):
+        save(tmp_path / "n", State("demo", {"value": around(value)}))
+
+
 @pytest.mark.parametrize(
     "array",
     [np.array([None]), np.array(["a"]), np.array([1j]), np.array([b"x"]), np.zeros(1, "M8[s]")],
@@ -163,6 +187,19 @@ def test_endless_values_are_refused(tmp_path: Path) -> None:
 def test_other_arrays_are_refused(tmp_path: Path, array: np.ndarray) -> None:
     with pytest.raises(TypeError, match=r"array a cannot be saved.*dtype"):
         save(tmp_path / "m", State("demo", arrays={"a": array}))
+
+
+def test_what_is_no_array_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match="array a cannot be saved: it is a list, not a NumPy array"):
+        save(tmp_path / "m", State("demo", arrays={"a": [1.0]}))
+
+
+def test_arrays_have_at_most_32_dimensions(tmp_path: Path) -> None:
+    array = np.ones((1,) * 32, np.float32)
+    save(tmp_path / "m", State("demo", arrays={"a": array}))
+    assert load(tmp_path / "m").arrays["a"].shape == array.shape
+    with pytest.raises((ValueError, IndexError), match="dimensions"):  # the latter by NumPy 1
+        save(tmp_path / "n", State("demo", arrays={"a": array[None]}))
 
 
 @pytest.mark.parametrize("name", ["", "a/b", "..", "a.b", "x" * 81, "ü", "a b", "CON:"])
@@ -209,8 +246,12 @@ def test_what_is_not_a_model_is_never_replaced(tmp_path: Path, overwrite: bool) 
     claimed = tmp_path / "claimed"
     claimed.mkdir()
     (claimed / "manifest.json").write_text('{"name": "my web app"}')
+    linked = tmp_path / "linked"
+    save(linked, small_state())
+    (linked / "more.npy").symlink_to(home / "thesis.txt")
     for folder, name in [
         (home, "photos"),
+        (linked, "more.npy"),
         (beside, "notes.txt"),
         (arrays, "experiment.npy"),
         (claimed, "manifest.json"),
@@ -221,7 +262,7 @@ def test_what_is_not_a_model_is_never_replaced(tmp_path: Path, overwrite: bool) 
         assert sorted(p.name for p in folder.rglob("*")) == before
     with pytest.raises(FileExistsError, match="is a file"):
         save(home / "thesis.txt", small_state(), overwrite=overwrite)
-    assert sorted(os.listdir(tmp_path)) == ["arrays", "beside", "claimed", "home"]
+    assert sorted(os.listdir(tmp_path)) == ["arrays", "beside", "claimed", "home", "linked"]
 
 
 def test_empty_folders_links_and_missing_parents(tmp_path: Path) -> None:
@@ -253,6 +294,39 @@ def test_a_model_may_replace_the_files_it_is_mapped_from(tmp_path: Path) -> None
     save(tmp_path / "m", mapped, overwrite=True)
     assert same(load(tmp_path / "m", verify=True), small_state(7))
     assert same(mapped, small_state(7))  # the old files live on as long as they are mapped
+
+
+def test_the_manifest_is_opened_to_be_read(tmp_path: Path) -> None:
+    save(tmp_path / "m", small_state())
+    descriptor = open_manifest(str(tmp_path / "m"))
+    try:
+        assert os.read(descriptor, 1) == b"{"
+    finally:
+        os.close(descriptor)
+
+
+def test_exchange_says_what_is_wrong(tmp_path: Path) -> None:
+    first, second = (str(tmp_path / name) for name in "ab")
+    for path in (first, second):
+        os.mkdir(path)
+    if not exchange(first, second):
+        pytest.skip("this file system cannot exchange")
+    os.rmdir(second)
+    with pytest.raises(FileNotFoundError):
+        exchange(first, second)
+
+
+def test_a_model_between_two_renames_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save(tmp_path / "aside", small_state())
+
+    def in_motion(path: Path) -> bool:
+        os.rename(tmp_path / "aside", path)
+        return True
+
+    monkeypatch.setattr("longtail.persist.store.in_motion", in_motion)
+    assert same(load(tmp_path / "m"), small_state())
 
 
 def test_an_empty_path_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -345,6 +419,8 @@ def test_state_readers_refuse_what_does_not_fit() -> None:
     ]:
         with pytest.raises(ModelFormatError):
             state.array(name, dtype, shape)
+    with pytest.raises(ModelFormatError, match=r"float64 of shape \(any, 3\), it is float32 of"):
+        state.array("a", np.float64, (None, 3))
     assert state.count("n") == 3
     for name in ("bad", "neg", "missing"):
         with pytest.raises(ModelFormatError):
@@ -368,6 +444,14 @@ def test_sparse_arrays_are_bounded(indptr: list[int], indices: list[int], fault:
     state.put_csr("m", (np.array(indptr), np.array(indices, np.int32), values, 5))
     with pytest.raises(ModelFormatError, match=fault):
         state.csr("m", 2, 5)
+
+
+def test_sparse_arrays_may_have_empty_rows() -> None:
+    state = State("demo")
+    stored = np.array([0, 0, 2]), np.array([0, 4], np.int32), np.ones(2, np.float32), 5
+    state.put_csr("m", stored)
+    for found, expected in zip(state.csr("m", 2, 5), stored, strict=True):
+        np.testing.assert_array_equal(found, expected)
 
 
 def test_saving_from_a_folder_that_was_removed(

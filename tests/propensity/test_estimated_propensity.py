@@ -57,6 +57,9 @@ class TestDirect:
         assert "1 ratio(s) above 1" in text and "never observed" in text and "pooled" in text
         np.testing.assert_allclose(model.propensity_, [1.0, 1.0, 0.05 / 0.5])
         np.testing.assert_allclose(model.ratio_, [2.0, np.nan, 0.0])
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", PropensityWarning)  # a ratio of 1 is not above it
+            DirectPropensity().fit(np.eye(2), Y_queried=np.eye(2))
 
     def test_refusals(self):
         ones = np.ones((4, 2))
@@ -128,6 +131,10 @@ class TestRichards:
         Y = nested_labels(np.array([1, 2, 3]))
         with pytest.warns(PropensityWarning, match="only 3 distinct"):
             RichardsPropensity().fit(Y, propensity=[0.1, 0.2, 0.3])
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", PropensityWarning)
+            five = nested_labels(np.arange(1, 6))
+            RichardsPropensity().fit(five, propensity=[0.1, 0.2, 0.3, 0.4, 0.5])
         with pytest.raises(ValueError, match="scale"):
             RichardsPropensity(scale="linear").fit(Y, propensity=[0.1, 0.2, 0.3])
         with pytest.raises(ValueError, match="has 3 labels"):
@@ -188,6 +195,9 @@ class TestJoint:
         X = rng.normal(size=(200, 5))
         with pytest.warns(PropensityWarning, match="did not converge"):
             JointPropensity(max_iter=1).fit(X[:, :1] > 0, X=X)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", PropensityWarning)  # nothing to tell
+            JointPropensity().fit(X[:, :1] + rng.normal(size=(200, 1)) > 0, X=X)
 
     def test_refusals(self):
         X, Y = np.ones((4, 2)), np.ones((4, 1))
@@ -198,3 +208,9 @@ class TestJoint:
             JointPropensity().fit(np.ones((3, 1)), X=X)
         with pytest.raises(ValueError, match="at least one"):
             JointPropensity().fit(np.ones((0, 1)), X=np.ones((0, 2)))
+        with pytest.raises(ValueError, match="at least one"):
+            JointPropensity().fit(np.ones((4, 0)), X=X)
+
+    def test_one_row_one_label_and_no_penalty_will_do(self):
+        model = JointPropensity(l2=0.0).fit([[1.0]], X=[[1.0]])
+        assert model.propensity_.shape == (1,)

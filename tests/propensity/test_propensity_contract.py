@@ -110,8 +110,10 @@ def test_inverse_file_reports_the_line(tmp_path):
     path.write_text("")
     with pytest.raises(ValueError, match="got none"):
         FixedPropensity.read_inverse(path)
-    path.write_text("2\n4\n")
-    assert FixedPropensity.read_inverse(path).describe()["source"] == "inv_prop.txt"
+    path.write_text("1\n4\n")
+    model = FixedPropensity.read_inverse(path)
+    assert model.describe()["source"] == "inv_prop.txt"
+    assert model.propensity_.tolist() == [1, 0.25]
 
 
 @pytest.mark.parametrize(
@@ -161,3 +163,9 @@ def test_inverse_propensities_are_at_least_1() -> None:
     for wrong in ([0.99, 4.0], [np.inf, 1.0], [np.nan], [[1.0]]):
         with pytest.raises(ValueError, match="of at least 1 per label"):
             FixedPropensity.from_inverse(wrong)
+
+
+def test_the_smallest_propensity_has_a_finite_inverse() -> None:
+    assert np.isfinite(FixedPropensity().fit(propensity=[1e-300]).inverse_).all()
+    with pytest.raises(ValueError, match="no finite inverse"):
+        FixedPropensity().fit(propensity=[9e-301])
