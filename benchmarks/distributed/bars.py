@@ -126,16 +126,15 @@ def training(args: argparse.Namespace, tell: Callable[..., None]) -> None:
     def fit(there: bool) -> Any:
         with tempfile.TemporaryDirectory() as folder:
             model = lt.XRLinear(n_jobs=1 if there else args.workers)
-            if not there:
-                return model.fit(data.X, data.Y)
-            with lt.distributed.engine(args.engine, n_jobs=args.workers):
-                return model.fit(data.X, data.Y, checkpoint=folder)
+            return model.fit(data.X, data.Y, checkpoint=folder if there else None)
 
     small = lt.data.make_longtail(n=500, d=100, L=9000, random_state=0).train
-    with started(args.engine, args.workers):
+    with (
+        started(args.engine, args.workers),
+        lt.distributed.engine(args.engine, n_jobs=args.workers),
+    ):
         warm = tempfile.mkdtemp()
-        with lt.distributed.engine(args.engine, n_jobs=args.workers):
-            lt.OneVsAll(max_iter=1).fit(small.X, small.Y, checkpoint=warm)
+        lt.OneVsAll(max_iter=1).fit(small.X, small.Y, checkpoint=warm)
         shutil.rmtree(warm)
         for run in range(args.runs):
             models = []

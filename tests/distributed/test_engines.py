@@ -161,6 +161,20 @@ def test_texts_become_the_rows_of_one_machine(running: str, tmp_path: Path) -> N
     assert there.X.shape == here.X.shape == (20, 7)
 
 
+def test_workers_of_ray_stay_until_the_end_of_the_context(running: str) -> None:
+    if running != "ray":
+        pytest.skip("the others keep theirs by themselves")
+    from joblib import Parallel, delayed
+
+    with engine(running):
+        first, second = (set(Parallel()(delayed(os.getpid)() for _ in range(8))) for _ in range(2))
+        assert first and first & second
+    deadline = time.monotonic() + 30
+    while any(os.path.exists(f"/proc/{pid}") for pid in first | second):
+        assert time.monotonic() < deadline, "the workers did not end"
+        time.sleep(0.1)
+
+
 def test_scoring_gives_the_local_answers(running: str, tmp_path: Path) -> None:
     """The one-liners of docs/more-machines.md, on the clusters of these tests."""
     pd = pytest.importorskip("pandas")

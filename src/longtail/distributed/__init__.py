@@ -31,8 +31,8 @@ Ctrl-C        The caller removes the lease, and tasks end within a second, on an
 resuming      The same call again does what is missing, there or here, with any number of workers.
 
 ``tasks`` runs them, ``shared`` are the files they read, ``lease`` is the one that ends them,
-``engines`` names the engines. What is a
-part, and what a task reads, is told by the room that trains (``longtail.linear.train.elsewhere``).
+``engines`` names the engines, ``kept_ray`` lets workers of Ray stay between calls. What is a part,
+and what a task reads, is told by the room that trains (``longtail.linear.train.elsewhere``).
 """
 
 from longtail.distributed.engines import engine

@@ -11,22 +11,28 @@ from longtail.exceptions import MissingDependencyError
 __all__ = ["ENGINES", "engine"]
 
 
-def _ray() -> None:
-    import_module("ray.util.joblib").register_ray()
+def _ray() -> str:
+    from joblib import register_parallel_backend
+
+    kept = import_module("longtail.distributed.kept_ray").KeptRay
+    register_parallel_backend("longtail-ray", kept)  # "ray" stays Ray's own
+    return "longtail-ray"
 
 
-def _dask() -> None:
+def _dask() -> str:
     import_module("distributed.client")  # joblib knows this one by itself
+    return "dask"
 
 
-def _spark() -> None:
+def _spark() -> str:
     import_module("pyspark")
     import_module("joblibspark").register_spark()
+    return "spark"
 
 
-# Name of joblib's backend → what registers it.
-ENGINES: dict[str, Callable[[], None]] = {
-    "loky": lambda: None,
+# Engine → what registers joblib's backend for it, and returns its name.
+ENGINES: dict[str, Callable[[], str]] = {
+    "loky": lambda: "loky",
     "ray": _ray,
     "dask": _dask,
     "spark": _spark,
@@ -44,7 +50,7 @@ def engine(name: str, *, n_jobs: int = -1, **options: Any) -> Any:
     name : str
         "ray" (a cluster that ``ray.init`` has joined, or one of this machine), "dask" (that of the
         current ``distributed.Client``), "spark" (that of the current session), or "loky": processes
-        of this machine.
+        of this machine. Ray's workers, once started, stay until the end of the context.
     n_jobs : int
         Number of tasks at a time; -1 for as many as the engine has cores.
     **options : object
@@ -66,9 +72,17 @@ def engine(name: str, *, n_jobs: int = -1, **options: Any) -> Any:
     if name not in ENGINES:
         raise ValueError(f"engine must be one of {', '.join(ENGINES)}, got {name!r}")
     try:
-        ENGINES[name]()
+        backend = ENGINES[name]()
     except ImportError as error:
         raise MissingDependencyError(
             (error.name or name).partition(".")[0], name, f"the engine {name!r}"
         ) from error
-    return parallel_config(backend=name, n_jobs=n_jobs, **options)
+
+    class Engine(parallel_config):  # type: ignore[misc]
+        def __exit__(self, *error: object) -> Any:
+            out = super().__exit__(*error)
+            if name == "ray":
+                self.parallel_config["backend"].end()
+            return out
+
+    return Engine(backend=backend, n_jobs=n_jobs, **options)
