@@ -58,7 +58,7 @@ def _not_fitted_type() -> Any:
     return type("NotFittedError", (NotFittedError, Theirs), members)
 
 
-def unfitted(estimator: SomeEstimator, **changes: Any) -> SomeEstimator:
+def unfitted(estimator: SomeEstimator, /, **changes: Any) -> SomeEstimator:
     """Return a copy of an estimator that has learned nothing, with some parameters changed.
 
     Parameters
