@@ -143,8 +143,6 @@ class OnlineRule(DecisionRule):
     def correct(self, eta: Any, chosen: TopK, Y: Any) -> None:
         """Replace what was expected of these rows by their true labels, once these are known.
 
-        ``eta`` and ``chosen``: what went into and came out of ``select``.
-
         Parameters
         ----------
         eta : TopK or matrix of shape (n, L)

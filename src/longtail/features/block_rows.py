@@ -18,16 +18,15 @@ def beside(X: Any, vectors: Any, *, weight: float = 1.0, n_threads: int = 1) -> 
     """Return rows of ``X`` (n, d) and ``vectors`` (n, e) side by side, as rows (n, d + e).
 
     Both are scaled to unit length first, the vectors then by ``weight``: neither drowns the other,
-    however many numbers it has.
+    however many numbers it has. Models take the rows for ``X``; ``XRLinear`` and ``OneVsAll`` read
+    the dense block as such, which is faster than the same numbers as entries of a sparse matrix.
 
     Parameters
     ----------
     X : matrix of shape (n, d)
         Features, say TF-IDF.
     vectors : array of shape (n, e)
-        What an encoder makes of the same texts. Models take the rows for ``X``; ``XRLinear``
-        and ``OneVsAll`` read the dense block as such, several times as fast as the same numbers
-        as entries of a sparse matrix.
+        What an encoder makes of the same texts.
     weight : float, default=1.0
         What the vectors are multiplied with.
     n_threads : int, default=1

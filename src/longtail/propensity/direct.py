@@ -52,13 +52,12 @@ class DirectPropensity(Propensity):
 
     @keyword_only("Y", "Y_queried", "queried")
     def fit(self, Y: Any, *, Y_queried: Any, queried: Any = None) -> DirectPropensity:
-        """Learn from ``Y`` (n, L): observed labels. ``Y_queried`` (q, L): truth of the queried
-        pairs, else 0.
+        """Learn from observed labels and from pairs of rows and labels that were asked about.
 
         Parameters
         ----------
         Y : matrix of shape (n, L), or list of lists of int
-            Labels of the rows.
+            The observed labels.
         Y_queried : matrix of shape (q, L)
             Truth of the queried pairs, else 0.
         queried : matrix of shape (q, L), default=None

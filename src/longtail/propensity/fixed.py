@@ -18,14 +18,12 @@ __all__ = ["FixedPropensity"]
 class FixedPropensity(Propensity):
     """Known propensities, wrapped so that metrics and losses take them like a fitted model's.
 
-    Parameter ``source``: a word on where the vector comes from, recorded in reports.
-
     Refuses values outside (0, 1]; nothing is clipped.
 
     Parameters
     ----------
     source : str, default=None
-        Where the numbers come from.
+        A word on where the numbers come from, recorded in reports.
 
     >>> FixedPropensity(source="survey").fit(propensity=[0.5, 1.0]).inverse_
     array([2., 1.])

@@ -65,13 +65,12 @@ class RichardsPropensity(Propensity):
 
     @keyword_only("Y", "propensity")
     def fit(self, Y: Any, *, propensity: Any) -> RichardsPropensity:
-        """Learn from ``Y`` (n, L): the observed labels. ``propensity``: a ``DirectPropensity``, or
-        a vector (L,), NaN = not known.
+        """Learn the curve from propensities of some labels and how often each was observed.
 
         Parameters
         ----------
         Y : matrix of shape (n, L), or list of lists of int
-            Labels of the rows.
+            The observed labels.
         propensity : DirectPropensity, or array of shape (L,)
             Propensities to fit the curve to; NaN is not known.
         """

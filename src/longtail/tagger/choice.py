@@ -59,7 +59,7 @@ def choose(
     n_jobs: int | None = None,
     memory_limit: Limit = None,
 ) -> Choice:
-    """Choose for these texts and this many labels; ``features``: there are no texts.
+    """Choose for these texts and this many labels.
 
     Parameters
     ----------

@@ -408,7 +408,7 @@ class Tagger(Estimator):
         if old:
             warnings.warn(
                 f"Tagger.rank takes AnswerOptions({', '.join(f'{name}=…' for name in old)}) of "
-                "longtail.answers now; options by name goes in 0.2",
+                "longtail.answers now; options by name go in 0.2",
                 DeprecationWarning,
                 stacklevel=2,
             )
@@ -435,12 +435,11 @@ class Tagger(Estimator):
         k : int, default=5
             Answers per row.
         threshold : float, default=None
-            Answers with a lower score are left out. ``include``, ``exclude``: names of the only
-            labels to answer with, or of those never to.
+            Answers with a lower score are left out.
         include : iterable of str, default=None
-            Labels to choose from.
+            Names of the only labels to answer with.
         exclude : iterable of str, default=None
-            Labels to leave out.
+            Names of labels never to answer with.
         tail : float, default=0.0
             From 0 (best score first) to 1 (rare labels come forward, see
             ``longtail.tagger.tail``); scores stay as they are. With a ``rule``, its labels are
@@ -637,7 +636,7 @@ class Tagger(Estimator):
 
     def with_parts(self, report: Report, texts: Any, truth: Truth, top: TopK) -> Report:
         """Return the report with what every part of a fused model adds, right after ``fit``; the
-        same report for other models. ``top``: the answers to ``texts`` that it is about.
+        same report for other models.
 
         Parameters
         ----------
@@ -648,7 +647,7 @@ class Tagger(Estimator):
         truth : Truth
             True labels, of ``Tagger.truth``.
         top : TopK
-            The answers to the texts.
+            The answers to the texts, which the report is about.
         """
         return replace(report, parts=part_results(self, texts, truth, top))
 
