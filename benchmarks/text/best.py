@@ -16,8 +16,8 @@ DebDeps-src, whose parts are then fitted again on all of them. ``--dev`` is for 
 it learns the rule on one half of the dev rows (or of a held-out tenth) and measures on the other.
 Beside them stands "three trees", what ``quality="fast"`` chooses, as they come; the journal also
 has the time with the second training that makes probabilities of their scores. ``--keep FOLDER``
-writes the 100 best labels of every part for dev and test rows (ids and scores), to try other
-fusions on.
+writes the 100 best labels of every part and the 40 best of the whole for dev and test rows (ids and
+scores), their true labels and the training rows of every label, to try other fusions on.
 """
 
 from __future__ import annotations
@@ -138,13 +138,16 @@ def run(rows: prepared.Rows, seed: int, options: argparse.Namespace, name: str) 
 
 
 def keep(model: Any, rows: prepared.Rows, path: Path) -> None:
-    """Write the answers of every part."""
-    arrays = {}
+    """Write the answers of every part and of the whole, and what they are measured by."""
+    arrays = {"counts": np.bincount(rows.Y["train"].indices, minlength=model.n_labels_)}
     for which in ("dev", "test"):
         if which in rows.tokens:
-            for part, top in model.answers_of_parts(rows.tokens[which], k=100).items():
+            asked, Y = rows.tokens[which], rows.Y[which]
+            tops = model.answers_of_parts(asked, k=100)
+            for part, top in {**tops, "whole": model.predict_topk(asked, k=40)}.items():
                 arrays[f"{which}.{part}.ids"] = top.indices
                 arrays[f"{which}.{part}.scores"] = top.scores
+            arrays |= {f"{which}.indptr": Y.indptr, f"{which}.indices": Y.indices}
     learned = model.__dict__["_learned"]
     arrays |= {"held.indptr": learned.Y.indptr, "held.indices": learned.Y.indices}
     for part, top in zip(model.part_names, learned.tops, strict=True):
