@@ -17,7 +17,8 @@ it learns the rule on one half of the dev rows (or of a held-out tenth) and meas
 Beside them stands "three trees", what ``quality="fast"`` chooses, as they come; the journal also
 has the time with the second training that makes probabilities of their scores. ``--keep FOLDER``
 writes the 100 best labels of every part and the 40 best of the whole for dev and test rows (ids and
-scores), their true labels and the training rows of every label, to try other fusions on.
+scores), their true labels and the training rows of every label, to try other fusions on, and for
+``head_to_tail.py`` to draw.
 """
 
 from __future__ import annotations
