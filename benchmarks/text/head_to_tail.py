@@ -115,7 +115,14 @@ def draw(panels: dict[str, Curves], path: Path) -> None:
         axis.grid(alpha=0.3)
     axes[0][0].set_ylabel(f"positives among the first {K} answers, %")
     handles, labels = axes[0][0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False, fontsize=9)
+    figure.legend(
+        handles,
+        labels,
+        loc="outside lower center",
+        ncols=2 * len(panels),
+        frameon=False,
+        fontsize=9,
+    )
     figure.savefig(path, metadata={"Date": None})
 
 
