@@ -1,9 +1,10 @@
 """Few weights per label over vectors that stay as they are: accuracy and memory, on a GPU.
 
-    python benchmarks/deep/fixed_features.py --encoder FOLDER --rows prepared/ [--epochs 20]
+    python benchmarks/deep/fixed_features.py --encoder FOLDER --rows prepared/ [--tuned 0]
 
-``prepared/`` is made by ``benchmarks/text/rows.py``. An encoder is trained with a network on top,
-its vectors of all texts are taken once, and the output layers are then trained on these alone: the
+``prepared/`` is made by ``benchmarks/text/rows.py``. An encoder is trained with a network on top
+(``--tuned 0``: it is taken as it comes), its vectors of all texts are taken once, and the output
+layers are then trained on these alone: the
 squared hinge, averaged over rows and labels, Adam, the tenth of all weights that is smallest
 rewired every 300 steps, the rate halved when P@3 of a held-out twentieth of the training rows
 stalls. Test rows are looked at once, with the weights of the epoch that was best on the held-out
@@ -50,8 +51,12 @@ SETTINGS: dict[str, dict[str, Any]] = {
 def vectors_of(name: str, options: argparse.Namespace) -> tuple[Any, ...]:
     """Return vectors and labels of the training and of the test rows."""
     data = prepared.load(name, options.rows)
-    model = lt.TextNetwork(encoder=options.encoder, device=options.device, epochs=options.tuned)
-    model.fit(data.tokens["train"], data.Y["train"])
+    still = {} if options.tuned else {"learning_rate": 1e-9, "output_learning_rate": 1e-9}
+    model = lt.TextNetwork(
+        encoder=options.encoder, device=options.device, epochs=max(options.tuned, 1), **still
+    )
+    few = slice(None if options.tuned else 2)
+    model.fit(data.tokens["train"][few], data.Y["train"][few])
     X, X_test = (model.embed(data.tokens[split]) for split in ("train", "test"))
     return X, data.Y["train"], X_test, data.Y["test"]
 
@@ -143,7 +148,7 @@ def main() -> None:
     parser.add_argument("--data", nargs="*", default=["TIB-SID-en", "DebDeps-src"])
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--epochs", type=int, default=20)
-    parser.add_argument("--tuned", type=int, default=5, help="epochs of the encoder")
+    parser.add_argument("--tuned", type=int, default=5, help="epochs of the encoder, or 0")
     parser.add_argument("--learning-rate", type=float, default=1e-2)
     options = parser.parse_args()
     for name in options.data:
