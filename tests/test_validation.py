@@ -69,7 +69,8 @@ def test_matrices_around_arrays_are_like_those_of_scipy(
     monkeypatch: pytest.MonkeyPatch, known: bool
 ) -> None:
     """Also where a SciPy keeps a matrix in another way than those of today."""
-    assert _csr._KNOWN
+    if known and not _csr._KNOWN:
+        pytest.skip("this SciPy does")
     monkeypatch.setattr(_csr, "_KNOWN", known)
     X = sp.random(5, 4, 0.5, "csr", np.float32, np.random.default_rng(0))
     assert X.has_canonical_format
