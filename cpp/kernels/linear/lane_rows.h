@@ -89,8 +89,8 @@ static inline void prefetch_row(const LaneRows& rows, int64_t i) {
 }
 
 static inline void prefetch_dense(const LaneRows& rows, int64_t i) {
-  const float* x = rows.dense_row(i);
-  for (int64_t f = 0; f < rows.n_dense; f += 16) __builtin_prefetch(x + f);
+  const int16_t* x = rows.short_row(i);
+  for (int64_t f = 0; f < rows.n_dense; f += 32) __builtin_prefetch(x + f);
 }
 
 template <int kStride>
