@@ -165,7 +165,10 @@ void descend(LaneRows rows, const LaneTargets& targets, const SolverParams& para
         prefetch_row(rows, order[s + 4]);
         __builtin_prefetch(scratch.alpha + order[s + 4] * int64_t{kLanes}, 1);
       }
-      if (s + 1 < n_awake) prefetch_table<kLanes>(rows, order[s + 1], weights);
+      if (s + 1 < n_awake) {
+        prefetch_table<kLanes>(rows, order[s + 1], weights);
+        prefetch_target(targets, order[s + 1]);
+      }
       f32x16 z = sparse_dot<kLanes>(rows, i, weights, load(bias_weights) * bias);
       if (kDense) {
         if (s + 1 < n_awake) prefetch_dense(rows, order[s + 1]);

@@ -108,6 +108,13 @@ struct RowTarget {
   f32x16 sign, cost;
 };
 
+static inline void prefetch_target(const LaneTargets& targets, int64_t i) {
+  const int64_t slot = targets.slot[i];
+  if (slot < 0) return;
+  __builtin_prefetch(targets.sign + slot * kLanes);
+  __builtin_prefetch(targets.cost + slot * kLanes);
+}
+
 static LT_INLINE RowTarget row_target(const LaneTargets& targets, int64_t i) {
   const int64_t slot = targets.slot[i];
   if (slot >= 0) return {load(targets.sign + slot * kLanes), load(targets.cost + slot * kLanes)};
