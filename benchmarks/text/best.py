@@ -16,8 +16,11 @@ DebDeps-src, whose parts are then fitted again on all of them. ``--dev`` is for 
 it learns the rule on one half of the dev rows (or of a held-out tenth) and measures on the other.
 Beside them stands "three trees", what ``quality="fast"`` chooses, as they come; the journal also
 has the time with the second training that makes probabilities of their scores. ``--keep FOLDER``
-writes the 100 best labels of every part for dev and test rows (ids and scores), to try other
-fusions on.
+writes the 40 best labels of every part and of the whole for the test rows, those of every part for
+the rows that the rule was learned on, and the true labels: for ``head_to_tail.py`` to draw, and to
+learn the rule anew without training anything (``--fuse FOLDER``):
+
+    python benchmarks/text/best.py --fuse FOLDER --seeds 0 --journal fused.jsonl
 """
 
 from __future__ import annotations
@@ -30,6 +33,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -39,10 +43,12 @@ from journal import Journal, means
 
 import longtail as lt
 from longtail.data.paired_rows import PairedRows
+from longtail.ensemble.learned_fusion import Fusion
+from longtail.ensemble.learning import Learned
 from longtail.tagger.best import best_model, best_parts
 from longtail.tagger.named_models import make_model
 
-KINDS = ("whole", "part", "without", "beside")
+KEPT = 40  # answers of every part that the rule is learned from
 
 
 class Clock:
@@ -138,19 +144,63 @@ def run(rows: prepared.Rows, seed: int, options: argparse.Namespace, name: str) 
 
 
 def keep(model: Any, rows: prepared.Rows, path: Path) -> None:
-    """Write the answers of every part."""
-    arrays = {}
-    for which in ("dev", "test"):
-        if which in rows.tokens:
-            for part, top in model.answers_of_parts(rows.tokens[which], k=100).items():
-                arrays[f"{which}.{part}.ids"] = top.indices
-                arrays[f"{which}.{part}.scores"] = top.scores
-    learned = model.__dict__["_learned"]
+    """Write the answers of every part and of the whole, and what they are measured by."""
+    asked, Y, learned = rows.tokens["test"], rows.Y["test"], model.__dict__["_learned"]
+    arrays = {"counts": np.bincount(rows.Y["train"].indices, minlength=model.n_labels_)}
+    arrays |= {"test.indptr": Y.indptr, "test.indices": Y.indices}
     arrays |= {"held.indptr": learned.Y.indptr, "held.indices": learned.Y.indices}
+    tops = model.answers_of_parts(asked, k=KEPT)
+    for part, top in {**tops, "whole": model.predict_topk(asked, k=KEPT)}.items():
+        arrays[f"test.{part}.ids"], arrays[f"test.{part}.scores"] = top.indices, top.scores
     for part, top in zip(model.part_names, learned.tops, strict=True):
         arrays[f"held.{part}.ids"], arrays[f"held.{part}.scores"] = top.indices, top.scores
     path.parent.mkdir(parents=True, exist_ok=True)
     np.savez_compressed(path, **arrays)
+
+
+def fuse(name: str, path: Path, keep_at: Path | None) -> list[Any]:
+    """Learn the rule anew from answers that ``keep`` wrote, and measure; records as in ``run``.
+
+    ``keep_at``: a folder for the same answers with those of the new whole.
+    """
+    Y = prepared.read_texts(name).Y
+    n, n_labels = Y["train"].shape
+    with np.load(path) as file:
+        kept = dict(file)
+    parts = [key[len("held.") : -len(".ids")] for key in kept if key.startswith("held.")]
+    parts = [part for part in parts if f"held.{part}.ids" in kept]
+
+    def answers(which: str) -> list[lt.TopK]:
+        pairs = [(kept[f"{which}.{p}.ids"], kept[f"{which}.{p}.scores"]) for p in parts]
+        return [lt.TopK(ids, scores, n_labels).head(KEPT) for ids, scores in pairs]
+
+    held_ids = kept["held.indices"]
+    ones, indptr = np.ones(len(held_ids), np.float32), kept["held.indptr"]
+    held = sp.csr_matrix((ones, held_ids, indptr), shape=(len(indptr) - 1, n_labels))
+    given, counts, n_held = answers("held"), kept["counts"], 0
+    if "dev" not in Y:  # rows of the training were held out
+        counts, n_held = counts - np.bincount(held_ids, minlength=n_labels), held.shape[0]
+    fusion = Fusion.fit(given, held, counts[None], trained_on=n - n_held)
+    fusion = fusion.for_labels(kept["counts"], n)
+    learned = Learned(fusion, given, held, counts[None], None)
+    tops = answers("test")
+
+    def record(kind: str, title: str, top: lt.TopK) -> dict[str, Any]:
+        return {"kind": kind, "name": title, **measured(Y["train"], Y["test"], top)}
+
+    if keep_at is not None:
+        top = fusion.top(tops, KEPT)
+        kept |= {"test.whole.ids": top.indices, "test.whole.scores": top.scores}
+        keep_at.mkdir(parents=True, exist_ok=True)
+        np.savez_compressed(keep_at / path.name, **kept)
+    whole = fusion.top(tops, 5)
+    ece = round(float(lt.metrics.expected_calibration_error(Y["test"], whole, k=5)), 4)
+    records = [record("whole", "whole", whole) | {"ECE": ece}]
+    records += [record("part", part, top.head(5)) for part, top in zip(parts, tops, strict=True)]
+    for i, part in enumerate(parts):
+        others = [top for j, top in enumerate(tops) if j != i]
+        records.append(record("without", part, learned.without(i, None).top(others, 5)))
+    return records
 
 
 def table(journal: Journal) -> None:
@@ -186,7 +236,8 @@ def main() -> None:
     parser.add_argument("--data", nargs="*", default=["TIB-SID-en", "DebDeps-src"])
     parser.add_argument("--seeds", type=int, nargs="*", default=[0, 1, 2])
     parser.add_argument("--dev", action="store_true")
-    parser.add_argument("--keep", type=Path)
+    parser.add_argument("--keep", type=Path, help="a folder for answers of parts")
+    parser.add_argument("--fuse", type=Path, help="a folder that --keep wrote")
     parser.add_argument("--checkpoint", type=Path, help="a folder for finished parts of a run")
     parser.add_argument("--print", dest="only_print", action="store_true")
     options = parser.parse_args()
@@ -194,15 +245,21 @@ def main() -> None:
     if options.only_print:
         table(journal)
         return
-    if options.no_encoder == bool(options.encoder):
+    if options.fuse is None and options.no_encoder == bool(options.encoder):
         parser.error("give --encoder FOLDER and --rows, or --no-encoder")
     print(f"{platform.platform()}, {lt.native_info()}, {' '.join(sys.argv)}", flush=True)
     setting = ("dev " * options.dev) + ("no encoder" if options.no_encoder else "best")
+    if options.fuse is not None:
+        setting = "kept answers"
     for name in options.data:
         rows = None
         for seed in options.seeds:
             about = {"data": name, "setting": setting, "seed": seed}
             if journal.has(about):
+                continue
+            if options.fuse is not None:
+                for found in fuse(name, options.fuse / f"{name}-{seed}.npz", options.keep):
+                    journal.write({**about, **found})
                 continue
             rows = read(name, options) if rows is None else rows
             for found in run(rows, seed, options, name):

@@ -97,6 +97,16 @@ def test_values_of_many_kinds_are_binned() -> None:
     assert (scores[:2] < -1).all() and (scores[2:] > 1).all()
 
 
+def test_a_value_never_seen_goes_with_the_nearer_one() -> None:
+    rows = np.array([[0.0], [1.0]] * 50, np.float32)
+    trees = BoostedTrees.fit(rows, rows[:, 0] > 0.5)
+    low, high, below, above = trees.scores(np.array([[0], [1], [0.2], [0.8]], np.float32))
+    assert low == below < 0 < high == above
+    close = np.float32([1.0, np.nextafter(np.float32(1), np.float32(2))])
+    trees = BoostedTrees.fit(np.repeat(close, 50)[:, None], np.repeat([0, 1], 50))
+    assert (np.sign(trees.scores(close[:, None])) == [-1, 1]).all()
+
+
 def test_damage_is_refused() -> None:
     rows, y = rows_and_targets()
     trees = BoostedTrees.fit(rows, y, n_trees=2, n_leaves=4)

@@ -119,6 +119,52 @@ def test_validation_rows_are_learned_on_and_nothing_is_held_out(known: Any) -> N
         model.fit(X[:50], Y[:50], validation=(X[:3], Y[:4]))
 
 
+class Memory(Ranker):
+    """Answers the label of a row, its first feature, if it has seen it, and else any that it has,
+    equally sure.
+    """
+
+    def _fit(self, X: Any, Y: Any) -> None:
+        self.seen_ = np.unique(Y.indices)
+
+    def _predict_topk(self, X: Any, k: int) -> TopK:
+        asked = np.asarray(X.todense())[:, 0].astype(int)
+        other = self.seen_[np.random.default_rng(0).integers(len(self.seen_), size=len(asked))]
+        top = TopK.nothing(len(asked), k, self.n_labels_)
+        top.indices[:, 0] = np.where(np.isin(asked, self.seen_), asked, other)
+        top.scores[:, 0] = 1
+        return top
+
+
+@pytest.mark.parametrize("how", [{}, {"folds": 5}, {"refit": False}])
+def test_the_only_row_of_a_label_tells_nothing_where_it_is_held_out(how: dict[str, Any]) -> None:
+    """A label of one row is never found in that row; that says nothing about other rows."""
+    n = 1200  # labels of one row, and as many of two
+    labels = np.concatenate([np.arange(2 * n), np.arange(n, 2 * n)])
+    X = sp.csr_matrix(labels.astype(np.float32)[:, None])
+    Y = sp.csr_matrix((np.ones(len(labels), np.float32), (np.arange(len(labels)), labels)))
+    model = lt.Ensemble(models=[Memory()], rule="learned", **how).fit(X, Y)
+    seen = model.members_[0].seen_
+    once = X[:n][np.isin(labels[:n], seen)]
+    top = model.predict_proba_topk(once, k=1)
+    assert (top.indices[:, 0] == np.asarray(once.todense())[:, 0]).all()
+    assert top.scores.mean() > 0.6
+    share = 1 if "refit" in how else 0.8 if "folds" in how else 0.9
+    assert model.fusion_.share == share
+    valid = lt.Ensemble(models=[Memory()], rule="learned")
+    valid.fit(X[n:], Y[n:], validation=(X[:n], Y[:n]))  # rows that are not among the counted ones
+    assert valid.predict_proba_topk(X[n : n + 5], k=1).scores.max() < 0.01
+
+
+def test_labels_of_as_many_rows_each() -> None:
+    """How many rows of a label are held out says nothing about other rows."""
+    labels = np.repeat(np.arange(700), 4)
+    X = sp.csr_matrix(labels.astype(np.float32)[:, None])
+    Y = sp.csr_matrix((np.ones(len(labels), np.float32), (np.arange(len(labels)), labels)))
+    model = lt.Ensemble(models=[Memory()], rule="learned").fit(X, Y)
+    assert model.predict_proba_topk(X[:50], k=1).scores.min() > 0.9
+
+
 def test_features_of_pairs_are_those_of_the_docstring() -> None:
     """The kernel against a few lines of NumPy."""
     rng = np.random.default_rng(0)

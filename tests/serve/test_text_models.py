@@ -68,6 +68,13 @@ def test_a_fused_model(tmp_path: Path) -> None:
         "terms"
     ]
     assert {"paper", "jam"} & {term["term"] for term in terms}
+    why = fused.explain("a paper jam", "printer")
+    told = [{"part": p, "probability": pytest.approx(v), "rank": r} for p, v, r in why.sources]
+    body = {"text": "a paper jam", "k": 2, "explain": True}
+    labels = ask(tmp_path / "model", "/predict", body)["results"][0]["labels"]
+    assert labels[0]["label"] == "printer" and labels[0]["explanation"]["sources"] == told
+    assert len(told) == 2 and told[0]["rank"] == 1
+    assert [s["part"] for s in labels[1]["explanation"]["sources"]] == fused.model_.part_names
     only = ask(tmp_path / "model", "/predict", {"texts": texts, "k": 1, "include": ["login"]})
     assert [r["labels"][0]["label"] for r in only["results"]] == ["login"] * 2
 

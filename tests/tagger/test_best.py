@@ -128,7 +128,9 @@ def test_a_fusion_serves_the_model_of_all_rows(tagger: lt.Tagger, rows: Any) -> 
     taken, own = again.model_.fusion_, tagger.model_.fusion_
     pairs = zip(taken.trees.native(), own.trees.native(), strict=True)
     assert all(np.array_equal(a, b) for a, b in pairs)
-    assert np.allclose(np.expm1(taken.log_counts), Y.sum(axis=0), atol=1e-2)
+    assert taken.share == own.held_out["trained_on"] / 400
+    counted = np.round(taken.share * np.asarray(Y.sum(axis=0)).ravel())
+    assert np.array_equal(taken.log_counts, np.floor(np.log2(np.maximum(counted, 1))))
     assert again.n_rows_ == 400
 
 
@@ -151,6 +153,31 @@ def test_explanations_name_the_sources_and_the_words_of_the_surest(
     plain = lt.Ensemble(models=[lt.baselines.Popularity()]).fit(np.eye(2), [[0], [1]])
     with pytest.raises(ValueError, match="learned"):
         plain.sources_of(np.eye(2)[:1], 0)
+
+
+def test_one_pass_of_every_encoder_per_answer(rows: Any, tmp_path: Path, monkeypatch: Any) -> None:
+    pytest.importorskip("torch")
+    pytest.importorskip("onnxruntime")
+    from longtail.text.encoding import OnnxEncoding, TorchEncoding
+
+    texts, Y = rows
+    how = {"encoder": "average", "epochs": 1, "device": "cpu", "n_jobs": 1, "onnx": True}
+    vote = lt.baselines.NearestNeighbors(weights="softmax", n_jobs=1)
+    parts = [lt.TextNetwork(**how), lt.UniDEC(**how), (1, vote)]
+    made = lt.Tagger(model=Ensemble(models=parts, rule="learned", candidates=5, refit=False))
+    made.fit(texts[:60], Y[:60], label_names=NAMES, label_texts=WORDS)
+    made.save(tmp_path / "t")
+    for tagger, way in ((made, TorchEncoding), (lt.load(tmp_path / "t"), OnnxEncoding)):
+        passes: list[int] = []
+        plain = way.__call__
+        monkeypatch.setattr(
+            way, "__call__", lambda s, x, f=plain, n=passes: n.append(len(x)) or f(s, x)
+        )
+        tagger.predict(texts[:1], k=3)
+        assert passes == [1, 1], "the classifier's, and that of UniDEC and the vote"
+        tagger.predict(texts[:7], k=9)  # more than candidates
+        tagger.predict(texts[:7], k=3, include=NAMES[:4])
+        assert passes[2:] == [7, 7, 7, 7]
 
 
 def test_validation_texts_are_learned_on(rows: Any, caplog: Any) -> None:

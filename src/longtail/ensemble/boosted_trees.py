@@ -131,7 +131,8 @@ class BoostedTrees:
 
 def _edges(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return thresholds between the bins of every feature, one behind the other, and where those of
-    each begin.
+    each begin: quantiles or, of few values, the middle between two, so that a value in between that
+    was never seen goes with the nearer one.
     """
     sample = rows[:: -(-len(rows) // _SAMPLE)] if len(rows) else rows
     offsets, found = [0], []
@@ -141,7 +142,8 @@ def _edges(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             at = np.linspace(0, len(column) - 1, _MOST_EDGES + 2)[1:-1].astype(np.int64)
             values = np.unique(np.sort(column)[at])
         else:
-            values = values[:-1]
+            middle = (values[:-1] + values[1:]) / 2
+            values = np.where(middle < values[1:], middle, values[:-1])  # no number lies between
         found.append(values)
         offsets.append(offsets[-1] + len(values))
     return np.array(offsets, np.int64), np.concatenate([*found, np.zeros(0, np.float32)])

@@ -217,7 +217,7 @@ class Ensemble(ProbabilityRanker):
         self.members_, self.vectorizers_ = members.fitted, vectorizers
         self.fusion_ = None if learned is None else learned.fusion
         if fusion is not None:
-            self.fusion_ = fusion.for_labels(learning.counts())
+            self.fusion_ = fusion.for_labels(learning.counts(), rows.n - n_label_rows)
         self._learned, self._seconds = learned, members.seconds
 
     def _parts(self) -> list[Part]:
@@ -473,17 +473,24 @@ class Ensemble(ProbabilityRanker):
         label : int
             A label.
         """
+        return self._sources_of(X, [label])[0]
+
+    def _sources_of(
+        self, X: Any, labels: Sequence[int]
+    ) -> list[list[tuple[str, float, int | None]]]:
+        """Return the same for several labels, from one answer of every part."""
         self._check_fitted()
         if self.fusion_ is None:
             raise ValueError('only rule="learned" knows what the scores of its parts are worth')
         tops = self._answers(X, min(self._candidates(), self.n_labels_))
-        out: list[tuple[str, float, int | None]] = []
+        out: list[list[tuple[str, float, int | None]]] = [[] for _ in labels]
         for name, (ids, proba) in zip(self.part_names, self.fusion_.values(tops), strict=True):
-            at = np.flatnonzero(ids[0] == label)
-            found = len(at) > 0
-            out.append(
-                (name, float(proba[0, at[0]]) if found else 0.0, int(at[0]) + 1 if found else None)
-            )
+            for sources, label in zip(out, labels, strict=True):
+                at = np.flatnonzero(ids[0] == label)
+                if len(at):
+                    sources.append((name, float(proba[0, at[0]]), int(at[0]) + 1))
+                else:
+                    sources.append((name, 0.0, None))
         return out
 
     def fitted_part(self, number: int) -> tuple[Ranker, Any]:

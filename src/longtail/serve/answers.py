@@ -49,7 +49,13 @@ def _as_json(steps: Iterator[Any]) -> Iterator[str | None]:
                 spans = why.spans[start : start + _SPANS]
                 parts.append(_dumps([[a, b, _finite(w)] for a, b, w in spans])[1:-1])
                 yield None
-            head = _dumps({"method": why.method, "terms": terms})
+            told: dict[str, Any] = {"method": why.method, "terms": terms}
+            if why.sources:
+                told["sources"] = [
+                    {"part": part, "probability": _finite(proba), "rank": rank}
+                    for part, proba, rank in why.sources
+                ]
+            head = _dumps(told)
             yield f'{head[:-1]},"spans":[{",".join(parts)}]}}'
 
 

@@ -19,6 +19,7 @@ __all__ = [
     "Predictions",
     "Problem",
     "Question",
+    "Source",
     "Version",
     "Why",
 ]
@@ -90,12 +91,27 @@ class Contribution(BaseModel):
     weight: float
 
 
+class Source(BaseModel):
+    """What a part of a fused model says about a label; ``rank`` from 1, null where the label is not
+    among its answers.
+    """
+
+    part: str
+    probability: float
+    rank: int | None
+
+
 class Explained(BaseModel):
     """Words that spoke for a label. ``spans`` are (start, end, weight), in code points."""
 
     method: str
     terms: list[Contribution]
     spans: list[tuple[int, int, float]]
+    sources: list[Source] | None = Field(
+        None,
+        description="Of a fused model: what every part says. The words are those of the part that "
+        "is surest, among those to whom a word matters.",
+    )
 
 
 class Label(BaseModel):

@@ -149,11 +149,12 @@ def _fused_steps(
     model: Ensemble, text: str, labels: Mapping[str, int], n_terms: int
 ) -> Iterator[Explanation | None]:
     """Explanations of a fused model: what every part says, and the words of the surest one."""
-    row = TextRows([text])
-    for name, label in labels.items():
-        sources = model.sources_of(row, label)
-        score = float(searching(model)(row, 1, include=[label]).scores[0, 0])
-        yield None
+    row, ids = TextRows([text]), list(labels.values())
+    told = model._sources_of(row, ids)
+    yield None
+    scores = _scores(model, row, ids)
+    yield None
+    for (name, label), sources in zip(labels.items(), told, strict=True):
         best: Explanation | None = None
         for i in sorted(range(len(sources)), key=lambda i: -sources[i][1]):
             for step in _part_steps(model, i, text, {name: label}, n_terms):
@@ -162,7 +163,7 @@ def _fused_steps(
             if best is not None and best.terms:
                 break  # or no word of this part changes anything: ask the next
         assert best is not None
-        yield replace(best, score=score, sources=tuple(sources))
+        yield replace(best, score=scores.get(label, best.score), sources=tuple(sources))
 
 
 def _part_steps(
@@ -216,7 +217,7 @@ def _left_out(text: str, places: Sequence[tuple[int, int]]) -> str:
     return "".join(text[end:start] for end, start in zip(ends, starts, strict=True))
 
 
-def _scores(model: Any, x: sp.csr_matrix, labels: list[int]) -> dict[int, float]:
+def _scores(model: Any, x: Any, labels: list[int]) -> dict[int, float]:
     """Return what the model answers for these labels: its probabilities, where it has them."""
     if not can_filter(model):
         return {}

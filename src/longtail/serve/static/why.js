@@ -23,11 +23,12 @@ export async function why(item) {
   const mine = (explaining = new AbortController());
   show(`Why “${named(item)}”?`, text, [], "");
   try {
-    const { spans } = await explained(item, text, mine.signal);
+    const { spans, sources } = await explained(item, text, mine.signal);
     if (mine !== explaining) return;
-    show(`Why “${named(item)}”?`, text, spans, spans.length
+    const words = spans.length
       ? `Shaded words speak for “${named(item)}”, dashed ones against it.`
-      : `No single word decides for “${named(item)}”.`);
+      : `No single word decides for “${named(item)}”.`;
+    show(`Why “${named(item)}”?`, text, spans, [words, ...told(sources)].join(" "));
   } catch (error) {
     if (error.name !== "AbortError") $("legend").textContent = error.message;
   }
@@ -40,7 +41,7 @@ export async function whyNot(item, into) {
   into.replaceChildren(make("p", "Looking at your text…", "soft"));
   const mine = (explaining = new AbortController());
   try {
-    const { spans, terms } = await explained({ label: item.label }, text, mine.signal);
+    const { spans, terms, sources } = await explained({ label: item.label }, text, mine.signal);
     const lines = [];
     if (place >= 0) {
       lines.push(`It is answer ${place + 1}, with ${score(labels[place].score)}.`);
@@ -56,12 +57,21 @@ export async function whyNot(item, into) {
     const [pro, contra] = [words(1), words(-1)];
     lines.push(pro.length ? `For it: ${pro.join(", ")}.` : "No word of your text speaks for it.");
     if (contra.length) lines.push(`Against it: ${contra.join(", ")}.`);
+    lines.push(...told(sources));
     if (mine !== explaining) return;
     into.replaceChildren(...lines.map((line) => make("p", line)));
     show(`${place >= 0 ? "Why" : "Why not"} “${named(item)}”?`, text, spans, lines.join(" "));
   } catch (error) {
     if (error.name !== "AbortError") into.replaceChildren(make("p", error.message, "soft"));
   }
+}
+
+// What every part of a fused model says.
+function told(sources) {
+  if (!sources) return [];
+  const each = sources.map(({ part, probability, rank }) =>
+    rank ? `${part} ${score(probability)}, place ${rank}` : `${part} not at all`);
+  return [`By its parts: ${each.join("; ")}.`];
 }
 
 function show(title, text, spans, legend) {
