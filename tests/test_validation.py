@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import longtail as lt
-from longtail import _validation
+from longtail import _csr, _validation
 from longtail._blocks import BlockRows
 from longtail._csr import csr
 from longtail._native import n_threads
@@ -62,6 +64,29 @@ def test_offsets_that_int32_cannot_count_stay_wide() -> None:
     assert rows.indptr.dtype == np.int64 and rows.indptr[-1] == 2**31
 
 
+@pytest.mark.parametrize("known", [True, False])
+def test_matrices_around_arrays_are_like_those_of_scipy(
+    monkeypatch: pytest.MonkeyPatch, known: bool
+) -> None:
+    """Also where a SciPy keeps a matrix in another way than those of today."""
+    assert _csr._KNOWN
+    monkeypatch.setattr(_csr, "_KNOWN", known)
+    X = sp.random(5, 4, 0.5, "csr", np.float32, np.random.default_rng(0))
+    assert X.has_canonical_format
+    rows = csr(X.indptr, X.indices, X.data, 4)
+    assert vars(rows).keys() == vars(X).keys() and rows.shape == X.shape and rows.nnz == X.nnz
+    assert rows.indices is X.indices and rows.data is X.data
+    for made in (
+        rows,
+        pickle.loads(pickle.dumps(rows)),
+        rows.copy(),
+        sp.vstack([rows[:2], rows[2:]]),
+    ):
+        assert (made != X).nnz == 0 and made.dtype == np.float32
+    assert ((rows.T @ rows) != (X.T @ X)).nnz == 0 and (rows + rows != 2 * X).nnz == 0
+    assert csr(X.indptr, X.indices, X.data, 9).shape == (5, 9)
+
+
 @pytest.mark.parametrize("kind", ["sparse", "dense", "blocks"])
 def test_what_has_come_through_is_not_looked_at_again(
     monkeypatch: pytest.MonkeyPatch, kind: str
@@ -78,6 +103,13 @@ def test_what_has_come_through_is_not_looked_at_again(
         as_features(given, blocks=True)
     with pytest.raises(TypeError, match="NoneType"):
         as_labels(passed)  # only labels are labels
+
+
+def test_what_a_kernel_has_just_made_is_marked_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    X = sp.random(5, 4, 0.5, "csr", np.float32, np.random.default_rng(0))
+    assert let_pass(X, own=True) is X and let_pass(X) is X
+    monkeypatch.setattr(_validation, "_matrix", None)
+    assert as_features(X) is X
 
 
 def test_labels_that_have_come_through_are_not_looked_at_again(

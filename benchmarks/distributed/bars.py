@@ -1,7 +1,7 @@
 """What an engine costs beside one machine: CPU seconds of training and scoring, memory of workers.
 
     python benchmarks/distributed/bars.py training --engine ray --scale 0.3     # 201,027 labels
-    python benchmarks/distributed/bars.py scoring --engine ray --rows 1000000
+    python benchmarks/distributed/bars.py scoring --engine ray --rows 1000000   # none: here alone
     python benchmarks/distributed/bars.py memory --scale 4.5 --memory-limit 4GB  # 3,015,410 labels
 
 CPU seconds are those of this process and of all below it (workers, and the engine's own processes),
@@ -159,6 +159,12 @@ def scoring(args: argparse.Namespace, tell: Callable[..., None]) -> None:
     texts = [asked[i % len(asked)] for i in range(args.rows)]
     frame = pd.DataFrame({"id": range(args.rows), "text": texts})
 
+    def cut(whole: Any) -> list[Any]:
+        """Return parts one after the other. Every 20th text would be the same hundred texts over
+        and over, and search reads weights once for equal rows."""
+        size = -(-len(whole) // args.parts)
+        return [whole[i : i + size] for i in range(0, len(whole), size)]
+
     def answer(part: Any) -> Any:
         tagger = lt.load(f"{folder}/model", once=True)
         tagger.model_.n_jobs = 1
@@ -169,7 +175,7 @@ def scoring(args: argparse.Namespace, tell: Callable[..., None]) -> None:
         if where == "here":
             return len(answer(frame))
         if where == "here, in parts":
-            return sum(len(answer(frame[i :: args.parts])) for i in range(args.parts))
+            return sum(len(answer(part)) for part in cut(frame))
         if where == "ray":
             import ray.data
 
@@ -181,16 +187,19 @@ def scoring(args: argparse.Namespace, tell: Callable[..., None]) -> None:
         kinds = "id long, label string, score double"
         return table.mapInPandas(lambda parts: map(answer, parts), kinds).count()
 
-    parts = {"rows": frame, "few": frame[: 100 * args.parts]}
-    for name, some in parts.items():
-        Path(folder, name).mkdir()
-        for i in range(args.parts):
-            some[i :: args.parts].to_parquet(f"{folder}/{name}/{i}.parquet")
+    places = ["here", "here, in parts"]
+    if args.engine != "none":
+        places.append(args.engine)
+        for name, some in {"rows": frame, "few": frame[: 100 * args.parts]}.items():
+            Path(folder, name).mkdir()
+            for i, part in enumerate(cut(some)):
+                part.to_parquet(f"{folder}/{name}/{i}.parquet")
     with started(args.engine, args.workers):
-        score(args.engine, "few")
+        if args.engine != "none":
+            score(args.engine, "few")
         for run in range(args.runs):
             found = set()
-            for where in ("here", "here, in parts", args.engine):
+            for where in places:
                 cost, n = measured(lambda where=where: score(where))
                 tell(run=run, where=where, **cost, rows=args.rows)
                 found.add(n)
@@ -227,7 +236,8 @@ def memory(args: argparse.Namespace, tell: Callable[..., None]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", choices=("training", "scoring", "memory"))
-    parser.add_argument("--engine", default="ray", choices=("ray", "dask", "spark", "loky"))
+    engines = ("ray", "dask", "spark", "loky", "none")  # none: scoring here alone
+    parser.add_argument("--engine", default="ray", choices=engines)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--runs", type=int, default=2)
     parser.add_argument("--scale", type=float, default=0.3)

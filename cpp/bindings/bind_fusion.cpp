@@ -95,9 +95,7 @@ void bind_fusion(nb::module_& m) {
         std::vector<double> out(X.n_rows);
         {
           nb::gil_scoped_release nogil;
-          parallel_blocks(X.n_rows, 1024, n_threads, [&](int64_t begin, int64_t end, int) {
-            for (int64_t i = begin; i < end; ++i) out[i] = trees.score(X.data + i * X.n_cols);
-          });
+          boosted_scores(X, trees, n_threads, out.data());
         }
         return to_numpy(std::move(out));
       },

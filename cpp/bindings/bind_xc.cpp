@@ -1,6 +1,4 @@
 // The text formats. Errors in a text come back as (line, column, message), since only the caller knows the file.
-#include <algorithm>
-
 #include "bindings/arrays.h"
 #include "kernels/text/pair_lines.h"
 #include "kernels/text/xc_parse.h"
@@ -35,19 +33,14 @@ nb::object error_or_none(const std::optional<TextError>& error) {
   return nb::make_tuple(error->line, error->column, error->message);
 }
 
-// Cuts rows into tasks whose texts are built side by side and joined in order.
+// Lines of rows as texts to be joined in order.
 nb::list write_rows(const CsrView* labels, const CsrView& entries, int64_t begin, int64_t end, int n_threads) {
   require(0 <= begin && begin <= end && end <= entries.n_rows && (!labels || labels->n_rows == entries.n_rows),
           "rows out of range, or matrices of different height");
-  constexpr int64_t kTasks = 32;
-  const int64_t n_tasks = std::min(kTasks, end - begin);
-  std::vector<GrowingArray<char>> texts(n_tasks);
+  std::vector<GrowingArray<char>> texts;
   {
     nb::gil_scoped_release nogil;
-    parallel_for(n_tasks, n_threads, [&](int64_t task, int) {
-      const int64_t n = end - begin;
-      xc_write_rows(labels, entries, begin + n * task / n_tasks, begin + n * (task + 1) / n_tasks, texts[task]);
-    });
+    texts = xc_write_parts(labels, entries, begin, end, n_threads);
   }
   nb::list out;
   for (auto& text : texts) {

@@ -10,6 +10,8 @@ import scipy.sparse as sp
 __all__ = ["csr", "narrow_offsets"]
 
 _LARGEST = np.iinfo(np.int32).max
+_BLANK = vars(sp.csr_matrix((0, 0), dtype=np.float32))
+_KNOWN = _BLANK.keys() == {"_shape", "maxprint", "indptr", "indices", "data"}
 
 
 def csr(indptr: np.ndarray, indices: np.ndarray, values: np.ndarray, n_cols: int) -> sp.csr_matrix:
@@ -32,7 +34,12 @@ def csr(indptr: np.ndarray, indices: np.ndarray, values: np.ndarray, n_cols: int
     (array([[0., 1.],
            [1., 0.]], dtype=float32), dtype('int32'))
     """
-    out = sp.csr_matrix((len(indptr) - 1, n_cols), dtype=values.dtype)
+    shape = len(indptr) - 1, int(n_cols)
+    if _KNOWN:  # SciPy's constructor takes as long as a search for one row does
+        out = sp.csr_matrix.__new__(sp.csr_matrix)
+        vars(out).update(_BLANK, _shape=shape)
+    else:
+        out = sp.csr_matrix(shape, dtype=values.dtype)
     out.indptr, out.indices, out.data = narrow_offsets(indptr), indices, values
     out.has_canonical_format = True
     return out

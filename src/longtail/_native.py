@@ -41,7 +41,7 @@ def n_threads(n_jobs: int | None) -> int:
     0 is refused. More than 1024 are never started: results do not depend on the number.
     """
     if n_jobs is None:
-        n_jobs = -1
+        return _resolved(-1)
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, numbers.Integral):
         raise TypeError(f"n_jobs must be a whole number or None, got {n_jobs!r}")
     if n_jobs == 0:

@@ -146,7 +146,7 @@ def _fitting_labels(
     return Y
 
 
-def let_pass(matrix: Any, *, labels: bool = False) -> Any:
+def let_pass(matrix: Any, *, labels: bool = False, own: bool = False) -> Any:
     """Return canonical features or labels as an object that the door does not look at again.
 
     Parameters
@@ -157,6 +157,9 @@ def let_pass(matrix: Any, *, labels: bool = False) -> Any:
         caller's own, who may change it later.
     labels : bool
         Whether ``as_labels`` has returned it; canonical labels are canonical features too.
+    own : bool
+        Whether a kernel has just made it, canonical, for whoever calls: the matrix itself is marked
+        then.
 
     >>> X = as_features([[0.5, 0], [1, 2]])
     >>> passed = let_pass(X)
@@ -165,8 +168,10 @@ def let_pass(matrix: Any, *, labels: bool = False) -> Any:
     """
     if _is_in(_PASSED_LABELS if labels else _PASSED, matrix):
         return matrix
-    if isinstance(matrix, BlockRows):
-        passed: Any = BlockRows(let_pass(matrix.sparse), let_pass(matrix.dense))
+    if own:
+        passed: Any = matrix
+    elif isinstance(matrix, BlockRows):
+        passed = BlockRows(let_pass(matrix.sparse), let_pass(matrix.dense))
     elif sp.issparse(matrix):
         passed = csr(matrix.indptr, matrix.indices, matrix.data, matrix.shape[1])
     elif isinstance(matrix, np.ndarray):

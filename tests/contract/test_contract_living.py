@@ -261,7 +261,7 @@ def test_forked_workers_answer_alike(tmp_path: Path) -> None:
     (tmp_path / "texts.json").write_text(json.dumps(list(texts)))
     script = Path(__file__).with_name("forked.py")
     done = subprocess.run(
-        [sys.executable, str(script), str(tmp_path)], capture_output=True, text=True, timeout=120
+        [sys.executable, str(script), str(tmp_path)], capture_output=True, text=True, timeout=300
     )
     assert done.returncode == 0, done.stderr
     assert len(done.stdout.splitlines()) == len(CASES) + 1, done.stdout + done.stderr

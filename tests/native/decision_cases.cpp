@@ -37,7 +37,7 @@ Case ascending() {
 
 Case deciding_linearly() {
   auto eta = std::make_shared<Csr>(random_csr(5000, 60, 8, 2));
-  return {"linear_decision", [=](int n_threads, Digest& digest) {
+  return {"linear_decision, linear_counts", [=](int n_threads, Digest& digest) {
             std::vector<double> a(2 * 60, 1.0), b(2 * 60, 0.0);
             for (size_t j = 0; j < a.size(); ++j) a[j] += static_cast<double>(j % 7);
             std::vector<int32_t> rule_of(5000);
@@ -55,6 +55,10 @@ Case deciding_linearly() {
                             kGoOn);
             out.digest(digest);
             digest.add(hits);
+            std::vector<double> true_sums(60), named(60);
+            linear_counts(eta->view(), rules, truth, n_threads, true_sums.data(), named.data(), kGoOn);
+            digest.add(true_sums);
+            digest.add(named);
           }};
 }
 
@@ -173,6 +177,9 @@ Case fusing() {
                                     trees.child.data(),
                                     trees.value.data(),
                                     trees.base};
+            std::vector<double> scores(n);
+            boosted_scores({n, d, pairs.features.data()}, arrays, n_threads, scores.data());
+            digest.add(scores);
             Answers out(kRows, 3);
             fuse_answers(sources, kRows, log_counts.data(), arrays, 3, n_threads, out.ids.data(), out.scores.data());
             out.digest(digest);

@@ -223,6 +223,32 @@ Case building_a_layer() {
           }};
 }
 
+// A layer large enough to be checked by several threads, and its last columns laid out for queries with a dense block.
+Case checking_a_layer() {
+  constexpr int64_t kChildren = 1100, kWide = 4000;
+  auto layer = std::make_shared<ChunkLayer>();
+  Csr weights;
+  weights.n_cols = kWide;
+  for (int64_t child = 0; child < kChildren; ++child) {
+    for (int32_t feature = 0; feature < kWide; ++feature) weights.indices.push_back(feature);
+    weights.indptr.push_back(kWide * (child + 1));
+  }
+  weights.values = random_floats(kChildren * kWide, 81, -1.0f, 1.0f);
+  const std::vector<float> bias(kChildren, 0.5f);
+  std::vector<int64_t> cut;
+  for (int64_t node = 0; node <= 11; ++node) cut.push_back(100 * node);
+  build_layer(weights.view(), bias.data(), 11, cut.data(), 4, *layer);
+  return {"check_layer, OwnedDenseTable", [=](int n_threads, Digest& digest) {
+            const ChunkLayerView view = view_of(*layer, kWide);
+            check_layer(view, static_cast<int64_t>(layer->features.size()),
+                        static_cast<int64_t>(layer->entry_ptr.size()), static_cast<int64_t>(layer->value.size()),
+                        static_cast<int64_t>(layer->buckets.size()), n_threads);
+            const OwnedDenseTable owned(view, 20, n_threads);
+            const DenseTable table = owned.view();
+            digest.add(table.weights, kChildren * table.stride);
+          }};
+}
+
 Case label_features(int64_t max_features) {
   auto X = std::make_shared<Csr>(random_csr(600, 300, 20, 41));
   auto labels = std::make_shared<Csr>(transposed(random_csr(600, 500, 6, 42)));
@@ -253,6 +279,25 @@ Case clustering(const std::string& name, int64_t large, int64_t n = 3000, int64_
             params.large = large;
             balanced_splits(rows->view(), splits.data(), rounds.data(), 2, params, n_threads, order.data(), kGoOn);
             digest.add(order);
+          }};
+}
+
+Case clustering_dense_rows() {
+  constexpr int64_t kRows = 3000, kColumns = 30;
+  auto rows = std::make_shared<std::vector<float>>(random_floats(kRows * kColumns, 52, -1.0f, 1.0f));
+  return {"balanced_splits, dense rows", [=](int n_threads, Digest& digest) {
+            const Split split{0, kRows / 2, kRows};
+            const std::vector<int64_t> rounds{0, 1};
+            for (const int64_t large : {int64_t{1}, int64_t{1} << 40}) {
+              std::vector<int32_t> order(kRows);
+              std::iota(order.begin(), order.end(), 0);
+              SplitParams params;
+              params.max_iter = 4;
+              params.large = large;
+              balanced_splits(MatrixView<const float>{kRows, kColumns, rows->data()}, &split, rounds.data(), 1, params,
+                              n_threads, order.data(), kGoOn);
+              digest.add(order);
+            }
           }};
 }
 
@@ -293,11 +338,13 @@ std::vector<Case> linear_cases() {
           searching("beam_search, dense block", false, true),
           scoring_a_layer(),
           building_a_layer(),
+          checking_a_layer(),
           label_features(0),
           label_features(10),
           clustering("balanced_splits, spread", 1),
           clustering("balanced_splits, side by side", int64_t{1} << 40),
           clustering("balanced_splits, many rows", 1, 160000, 2),
+          clustering_dense_rows(),
           moving_labels_up(),
           unit_length()};
 }

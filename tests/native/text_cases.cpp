@@ -54,12 +54,12 @@ void add_rows(const CsrArrays& rows, Digest& digest) {
   digest.add(rows.values.get(), nnz);
 }
 
-Case fitting(const std::string& name, uint32_t hashed) {
+Case fitting(const std::string& name, uint32_t hashed, int64_t min_texts = 2) {
   auto corpus = std::make_shared<Corpus>();
   return {name, [=](int n_threads, Digest& digest) {
             TfidfFitOptions options;
             options.n_features = hashed;
-            options.pruning.min_texts = 2;
+            options.pruning.min_texts = min_texts;
             const TfidfFit fit = fit_tfidf(corpus->views, corpus->options, options, n_threads, kGoOn);
             digest.add(fit.term_bytes);
             digest.add(fit.term_offsets);
@@ -93,14 +93,15 @@ Case reading_and_writing() {
   auto entries = std::make_shared<Csr>(random_csr(400, 200, 9, 12));
   return {"xc_write, xc_parse", [=](int n_threads, Digest& digest) {
             const CsrView label_view = labels->view();
-            GrowingArray<char> text;
-            xc_write_rows(&label_view, entries->view(), 0, 400, text);
-            std::string padded(text.data(), static_cast<size_t>(text.size));
+            std::string padded;
+            for (const GrowingArray<char>& part : xc_write_parts(&label_view, entries->view(), 0, 400, n_threads))
+              padded.append(part.data(), static_cast<size_t>(part.size));
+            const size_t size = padded.size();
             padded.append(kTextPadding, '\0');
             XcParser parser;
             parser.spec.n_columns = 200;
             parser.spec.n_labels = 50;
-            const auto error = xc_parse(parser, padded.data(), padded.data() + text.size, n_threads, 512);
+            const auto error = xc_parse(parser, padded.data(), padded.data() + size, n_threads, 512);
             const bool failed = error.has_value();
             digest.add(&failed, 1);
             digest.add(parser.rows.columns.data(), static_cast<size_t>(parser.rows.columns.size));
@@ -113,7 +114,8 @@ Case reading_and_writing() {
 }  // namespace
 
 std::vector<Case> text_cases() {
-  return {fitting("fit_tfidf", 0), fitting("fit_tfidf, hashed", 1 << 12), transforming(), reading_and_writing()};
+  return {fitting("fit_tfidf", 0), fitting("fit_tfidf, every term", 0, 1), fitting("fit_tfidf, hashed", 1 << 12),
+          transforming(), reading_and_writing()};
 }
 
 }  // namespace lt::driver

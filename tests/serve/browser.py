@@ -44,6 +44,8 @@ class Browser:
             stderr=subprocess.DEVNULL,
             preexec_fn=connect,
             close_fds=False,
+            # What is loaded into Python first, a sanitizer say, has no business in a browser.
+            env={name: value for name, value in os.environ.items() if name != "LD_PRELOAD"},
         )
         os.close(theirs_in)
         os.close(theirs_out)

@@ -80,10 +80,9 @@ def test_workers_share_one_copy(models: tuple[Path, Path], tmp_path: Path, tempo
 
     with serving(served, "--workers", 2, "--reload-seconds", 0.1) as server:
         wait_for(lambda: len(children(server.process.pid)) >= 2)
-        assert len(mapped()) == 1
-        first = mapped()
+        (first,) = mapped()
         save_model(served, extra="phone")
-        wait_for(lambda: len(mapped()) == 1 and mapped() != first)
+        wait_for(lambda: len(now := mapped()) == 1 and first not in now)
         assert server.predict("phone talk", k=1) == [["phone"]]
     assert os.listdir(temporary) == []
 

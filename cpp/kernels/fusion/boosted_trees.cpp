@@ -235,4 +235,11 @@ bool fit_boosted_trees(const MatrixView<const float>& rows, const float* targets
   return TreeGrower(rows, targets, weights, edges, options, n_threads, poll).fit(out);
 }
 
+void boosted_scores(const MatrixView<const float>& rows, const TreeArrays& trees, int n_threads, double* out) {
+  constexpr int64_t kScoredRows = 1024;
+  parallel_blocks(rows.n_rows, kScoredRows, n_threads, [&](int64_t begin, int64_t end, int) {
+    for (int64_t i = begin; i < end; ++i) out[i] = trees.score(rows.data + i * rows.n_cols);
+  });
+}
+
 }  // namespace lt

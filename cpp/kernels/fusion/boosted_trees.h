@@ -64,4 +64,7 @@ bool fit_boosted_trees(const MatrixView<const float>& rows, const float* targets
                        const BinEdges& edges, const BoostOptions& options, int n_threads, const Poll& poll,
                        BoostedTrees* out);
 
+// Writes the score of every row, (n_rows,).
+void boosted_scores(const MatrixView<const float>& rows, const TreeArrays& trees, int n_threads, double* out);
+
 }  // namespace lt

@@ -1,7 +1,9 @@
 #include "kernels/text/xc_write.h"
 
+#include <algorithm>
 #include <charconv>
 
+#include "kernels/base/parallel.h"
 #include "kernels/text/decimal.h"
 
 namespace lt {
@@ -32,6 +34,17 @@ void xc_write_rows(const CsrView* labels, const CsrView& entries, int64_t begin,
     *p++ = '\n';
     out.size = p - out.data();
   }
+}
+
+std::vector<GrowingArray<char>> xc_write_parts(const CsrView* labels, const CsrView& entries, int64_t begin,
+                                               int64_t end, int n_threads) {
+  constexpr int64_t kParts = 32;
+  const int64_t n = end - begin, n_parts = std::min(kParts, n);
+  std::vector<GrowingArray<char>> parts(n_parts);
+  parallel_for(n_parts, n_threads, [&](int64_t part, int) {
+    xc_write_rows(labels, entries, begin + n * part / n_parts, begin + n * (part + 1) / n_parts, parts[part]);
+  });
+  return parts;
 }
 
 }  // namespace lt

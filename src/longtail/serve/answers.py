@@ -19,6 +19,7 @@ __all__ = ["explaining", "explaining_one", "model_facts", "rendered"]
 _SHOWN = ("P@1", "P@5", "R@5", "nDCG@5", "PSP@5", "macro-F1 present@5", "coverage present@5")
 _SPANS = 500  # that are made into JSON at a time
 _CHUNK = 1 << 16  # bytes of JSON that are made at a time: a few milliseconds
+_dumps = json.JSONEncoder(separators=(",", ":")).encode  # json.dumps would make one at every call
 
 
 def explaining(tagger: Tagger, texts: list[Any], answers: list[Answer]) -> Iterator[str | None]:
@@ -85,10 +86,6 @@ def _result(tagger: Tagger, answer: Answer, reasons: Iterator[str] | None) -> st
         label = _dumps(item)
         labels.append(label if reasons is None else f'{label[:-1]},"explanation":{next(reasons)}}}')
     return f'{{"labels":[{",".join(labels)}],"known_terms":{_dumps(answer.known_terms)}}}'
-
-
-def _dumps(value: Any) -> str:
-    return json.dumps(value, separators=(",", ":"))
 
 
 def _finite(number: float) -> float:

@@ -30,6 +30,7 @@ from longtail.answers import AnswerOptions
 from longtail.data.text_rows import TextRows
 from longtail.serve.counters import Counters
 from longtail.tagger import Tagger
+from longtail.tagger.answering import rows_to_rank
 
 __all__ = ["Answer", "Batcher", "Busy"]
 
@@ -255,7 +256,7 @@ def _answer(batch: list[_Piece]) -> list[list[Answer] | BaseException]:
 
 
 def _ask(tagger: Tagger, texts: list[Any], options: AnswerOptions) -> list[Answer]:
-    X = tagger.transform(texts)
+    X = rows_to_rank(tagger, texts)
     top = tagger.rank(X, options)
     known = [None] * len(top) if isinstance(X, TextRows) else np.diff(X.indptr).tolist()
     return [Answer(*row) for row in zip(top.indices, top.scores, known, strict=True)]

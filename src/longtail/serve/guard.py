@@ -9,6 +9,7 @@ leaves as problem JSON, with the headers that keep a browser from misusing it.
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import logging
 import math
@@ -117,7 +118,8 @@ class Guard:
         finally:
             seconds = time.perf_counter() - began
             self.counters.request(scope["path"], status or 500, seconds)
-            access(scope, status or 500, seconds)
+            # uvloop sends the answer when this task lets go of it: the line is written after that.
+            asyncio.get_running_loop().call_soon(access, scope, status or 500, seconds)
 
     async def _serve(self, scope: Message, receive: Receive, send: Send) -> None:
         body = await self._read(scope, receive)

@@ -23,7 +23,7 @@ from longtail.data.row_filter import Overlap, RowFilter
 from longtail.metrics import precision_at_k
 from longtail.report import Report
 from longtail.report.page import with_origin
-from longtail.tagger.answering import rank
+from longtail.tagger.answering import rank, rank_texts
 from longtail.tagger.expected import expected_minutes, in_words
 from longtail.tagger.explanation import Explanation, explain_steps
 from longtail.tagger.fields import (
@@ -388,7 +388,8 @@ class Tagger(Estimator):
             From 0, best score first, to 1, where rare labels come forward.
         """
         options = AnswerOptions(k, threshold, include, exclude, tail)
-        return self.rank(self.transform(texts), options)
+        self._check_fitted()
+        return rank_texts(self, texts, options)
 
     def rank(self, X: sp.csr_matrix, options: AnswerOptions | int = 5, **old: Any) -> TopK:
         """Return ``predict_topk`` of rows that ``transform`` made.
