@@ -16,7 +16,7 @@ from longtail.answers.topk import TopK
 from longtail.base import Ranker
 from longtail.data.paired_rows import PairedRows
 from longtail.data.text_rows import TextRows
-from longtail.ensemble import Part
+from longtail.ensemble import Part, learning
 from longtail.ensemble.learned_fusion import Fusion
 from longtail.exceptions import ModelFormatError
 from longtail.testing.problems import as_texts, make_problem
@@ -57,8 +57,9 @@ class Oracle(Ranker):
 
 
 @pytest.fixture
-def known() -> tuple[sp.csr_matrix, sp.csr_matrix]:
-    """Rows that are their number, and labels, frequent ones first."""
+def known(monkeypatch: pytest.MonkeyPatch) -> tuple[sp.csr_matrix, sp.csr_matrix]:
+    """Rows that are their number, and labels, frequent ones first; 3,000 are many here."""
+    monkeypatch.setattr(learning, "_FEW", 2000)
     rng = np.random.default_rng(0)
     share = np.where(np.arange(L) < 5, 0.4, 0.04)
     Y = sp.csr_matrix((rng.random((6000, L)) < share).astype(np.float32))
@@ -101,6 +102,13 @@ def test_no_part_answers_a_row_it_was_trained_on(known: Any, how: dict[str, Any]
         assert {len(member.rows_) for member in model.members_} == {2700}
     if folds > 1:
         assert set.union(*Oracle.asked) == everything
+
+
+def test_of_few_rows_all_take_part_in_turn(known: Any) -> None:
+    X, Y = known
+    few = lt.Ensemble(models=oracles(Y), rule="learned").fit(X[:2000], Y[:2000])
+    assert few.fusion_ is not None and few.fusion_.held_out["rows"] == 2000
+    assert (learning.n_trainings(2000), learning.n_trainings(2001)) == (5, 1.9)
 
 
 def test_validation_rows_are_learned_on_and_nothing_is_held_out(known: Any) -> None:

@@ -64,7 +64,7 @@ class Ensemble(ProbabilityRanker):
     folds : int or None
         So many trainings instead, each without a part of the rows, so that "learned" is learned on
         answers to all rows (cross-fitting); None holds rows out, but takes five folds of up to
-        2,000 rows, where a tenth would be too few.
+        5,000 rows, where a tenth would be too few.
     refit : bool
         Whether models are then fitted once more on all rows; False keeps those that were fitted
         without the held-out rows.

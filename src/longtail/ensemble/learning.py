@@ -18,12 +18,17 @@ from longtail.ensemble.learned_fusion import Fusion
 from longtail.ensemble.part import Part
 from longtail.ensemble.part_rows import Members, PartRows, Vectorizers
 
-__all__ = ["Learned", "Learning", "as_validation"]
+__all__ = ["Learned", "Learning", "as_validation", "n_trainings"]
 
 log = logging.getLogger(__name__)
 
-_FEW = 2000  # rows up to which a tenth is too few to learn from
+_FEW = 5000  # rows up to which a tenth is too few to learn from
 _FOLDS = 5
+
+
+def n_trainings(n_rows: int) -> float:
+    """Return how many trainings on all rows learning the rule amounts to, if rows are held out."""
+    return 1 + (_FOLDS - 1 if n_rows <= _FEW else 0.9)
 
 
 class Learned(NamedTuple):

@@ -12,13 +12,13 @@ from longtail._protocols import vectorizes
 from longtail.base import unfitted
 from longtail.data.text_rows import TextRows
 from longtail.ensemble import Ensemble
+from longtail.ensemble.learning import n_trainings
 from longtail.ensemble.part import as_parts
 from longtail.linear import OneVsAll, XRLinear
 
 __all__ = ["expected_minutes", "in_words"]
 
 _SAMPLE = 2000  # rows that a linear model is tried on
-_REFITTED = 1.9  # trainings: without a tenth of the rows, and with it
 
 
 def expected_minutes(
@@ -26,13 +26,14 @@ def expected_minutes(
 ) -> dict[str, float]:
     """Return the minutes that each part will take, by its name.
 
-    ``twice``: whether it is trained without some of the rows first.
+    ``twice``: whether it is trained without some of the rows first, or several times where there
+    are few (``n_trainings``).
 
     Both come from 2,000 of the rows: those of a linear model from a training on them, those of a
     text model from a few batches (``plan``); parts that take no time to speak of are left out.
     Rough: for the decision whether to wait.
     """
-    n, trainings = Y.shape[0], _REFITTED if twice else 1.0
+    n, trainings = Y.shape[0], n_trainings(Y.shape[0]) if twice else 1.0
     sample = np.sort(np.random.default_rng(0).permutation(n)[:_SAMPLE])
     few = X[sample] if hasattr(X, "shape") else TextRows(X)[sample]
     minutes: dict[str, float] = {}
