@@ -145,8 +145,11 @@ class Memory(Ranker):
 
 
 @pytest.mark.parametrize("how", [{}, {"folds": 5}, {"refit": False}])
-def test_the_only_row_of_a_label_tells_nothing_where_it_is_held_out(how: dict[str, Any]) -> None:
+def test_the_only_row_of_a_label_tells_nothing_where_it_is_held_out(
+    how: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A label of one row is never found in that row; that says nothing about other rows."""
+    monkeypatch.setattr(learning, "_FEW", 2000)
     n = 1200  # labels of one row, and as many of two
     labels = np.concatenate([np.arange(2 * n), np.arange(n, 2 * n)])
     X = sp.csr_matrix(labels.astype(np.float32)[:, None])
