@@ -101,7 +101,7 @@ def fused(encoder: str, threads: int) -> tuple[Any, list[str]]:
     model.n_labels_, model.n_features_in_ = n_labels, X.shape[1]
     dev, held = list(data.tokens["dev"][:200]), data.Y["dev"][:200]
     tops, counts = model._answers(dev, 40), np.bincount(Y.indices, minlength=n_labels)
-    model.fusion_ = Fusion.fit(tops, held, counts[None], trained_on=n)
+    model.fusion_ = Fusion.fit(tops, held, counts)
     return model, dev
 
 

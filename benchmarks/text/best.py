@@ -164,7 +164,7 @@ def fuse(name: str, path: Path, keep_at: Path | None) -> list[Any]:
     ``keep_at``: a folder for the same answers with those of the new whole.
     """
     Y = prepared.read_texts(name).Y
-    n, n_labels = Y["train"].shape
+    n_labels = Y["train"].shape[1]
     with np.load(path) as file:
         kept = dict(file)
     parts = [key[len("held.") : -len(".ids")] for key in kept if key.startswith("held.")]
@@ -177,12 +177,9 @@ def fuse(name: str, path: Path, keep_at: Path | None) -> list[Any]:
     held_ids = kept["held.indices"]
     ones, indptr = np.ones(len(held_ids), np.float32), kept["held.indptr"]
     held = sp.csr_matrix((ones, held_ids, indptr), shape=(len(indptr) - 1, n_labels))
-    given, counts, n_held = answers("held"), kept["counts"], 0
-    if "dev" not in Y:  # rows of the training were held out
-        counts, n_held = counts - np.bincount(held_ids, minlength=n_labels), held.shape[0]
-    fusion = Fusion.fit(given, held, counts[None], trained_on=n - n_held)
-    fusion = fusion.for_labels(kept["counts"], n)
-    learned = Learned(fusion, given, held, counts[None], None)
+    given, counts, held_out = answers("held"), kept["counts"], "dev" not in Y
+    fusion = Fusion.fit(given, held, counts, held_out=held_out)
+    learned = Learned(fusion, given, held, counts, held_out)
     tops = answers("test")
 
     def record(kind: str, title: str, top: lt.TopK) -> dict[str, Any]:

@@ -128,9 +128,7 @@ def test_a_fusion_serves_the_model_of_all_rows(tagger: lt.Tagger, rows: Any) -> 
     taken, own = again.model_.fusion_, tagger.model_.fusion_
     pairs = zip(taken.trees.native(), own.trees.native(), strict=True)
     assert all(np.array_equal(a, b) for a, b in pairs)
-    assert taken.share == own.held_out["trained_on"] / 400
-    counted = np.round(taken.share * np.asarray(Y.sum(axis=0)).ravel())
-    assert np.array_equal(taken.log_counts, np.floor(np.log2(np.maximum(counted, 1))))
+    assert np.allclose(np.expm1(taken.log_counts), Y.sum(axis=0), atol=1e-2)
     assert again.n_rows_ == 400
 
 

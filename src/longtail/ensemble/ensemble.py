@@ -217,7 +217,7 @@ class Ensemble(ProbabilityRanker):
         self.members_, self.vectorizers_ = members.fitted, vectorizers
         self.fusion_ = None if learned is None else learned.fusion
         if fusion is not None:
-            self.fusion_ = fusion.for_labels(learning.counts(), rows.n - n_label_rows)
+            self.fusion_ = fusion.for_labels(learning.counts())
         self._learned, self._seconds = learned, members.seconds
 
     def _parts(self) -> list[Part]:

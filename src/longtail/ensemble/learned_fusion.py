@@ -31,21 +31,18 @@ class Fusion:
     Candidates of a row are the union of the labels that the sources answered. Of a pair of row and
     candidate the trees know, for every source, its probability p, p less the greatest p of the row,
     1 / rank, log rank and whether it was answered at all; over the sources how many answered it,
-    the mean and the greatest p, and the mean of 1 / rank; and log2 of the training rows of the
-    label, rounded down. So rare labels can listen to another source than frequent ones. A source
-    that did not answer a candidate has p = 0 there and the rank behind its last.
+    the mean and the greatest p, and the mean of 1 / rank; and log(1 + training rows) of the label.
+    So rare labels can listen to another source than frequent ones. A source that did not answer a
+    candidate has p = 0 there and the rank behind its last.
 
     ``curves``: one ``Isotonic`` per source; ``log_counts`` (L,) float32; ``held_out``: how many
-    rows and pairs the trees were grown on, and how many the sources had learned from then;
-    ``share``: those as a share of what they have learned from now, by which counts of labels are
-    multiplied, so that frequent ones stay on their side of a threshold.
+    rows and pairs the trees were grown on.
     """
 
     curves: list[Isotonic]
     trees: BoostedTrees
     log_counts: np.ndarray
     held_out: dict[str, int]
-    share: float = 1.0
 
     @classmethod
     def fit(
@@ -54,40 +51,39 @@ class Fusion:
         Y: sp.csr_matrix,
         counts: np.ndarray,
         *,
-        trained_on: int,
-        trainings: np.ndarray | None = None,
+        held_out: bool = False,
         n_jobs: int | None = None,
     ) -> Fusion:
         """Learn from answers (n, candidates) to rows that no source was trained on.
 
-        ``Y`` (n, L): their labels. ``counts`` (t, L): training rows of every label in each training
-        of the sources, on ``trained_on`` rows, and ``trainings`` (n,): which of them answered a
-        row; None where there was one. Held-out rows must not be counted: a label whose only row
-        is held out is never found there, and every label of one row would seem hopeless. With
-        fewer than ten right or ten wrong answers there are no trees, and the score of a pair is the
-        mean of its probabilities.
+        ``Y`` (n, L): their labels; ``counts`` (L,): training rows of every label. ``held_out``:
+        whether the rows are among these. A label of one row then says nothing: in its own row no
+        source knows it, and no other row has it, so that it would seem hopeless. Such pairs are
+        left out, and the label is taken for one of two rows. With fewer than ten right or ten wrong
+        answers there are no trees, and the score of a pair is the mean of its probabilities.
         """
         threads = n_threads(n_jobs)
         args = csr_args(Y)
+        tells = counts > 1 if held_out else np.ones(len(counts), bool)
         curves = []
         for top in tops:
-            answered = top.indices >= 0
+            answered = (top.indices >= 0) & tells[top.indices]
             right = core.match_gains(args, np.ascontiguousarray(top.indices), threads)[answered]
             curves.append(
                 Isotonic.fit(top.scores[answered], right) if len(right) else _flat_curve()
             )
-        by_training = _log_counts(counts)
-        self = cls(curves, BoostedTrees.none(), by_training[0], {})
-        if trainings is None:
-            trainings = np.zeros(len(tops[0]), np.int64)
-        features, targets = self._pairs(tops, Y, by_training, trainings, threads)
-        if len(targets) > _MOST_PAIRS:
-            n_rows = max(1, len(tops[0]) * _MOST_PAIRS // len(targets))
+        log_counts = np.log1p(counts).astype(np.float32)
+        self = cls(curves, BoostedTrees.none(), log_counts, {})
+        offsets, ids, features = self._pairs(tops, threads)
+        if len(ids) > _MOST_PAIRS:
+            n_rows = max(1, len(tops[0]) * _MOST_PAIRS // len(ids))
             rows = np.sort(np.random.default_rng(0).permutation(len(tops[0]))[:n_rows])
-            tops, Y, trainings = [top[rows] for top in tops], Y[rows], trainings[rows]
-            features, targets = self._pairs(tops, Y, by_training, trainings, threads)
+            tops, Y = [top[rows] for top in tops], Y[rows]
+            offsets, ids, features = self._pairs(tops, threads)
+        telling = tells[ids]
+        features, targets = features[telling], _targets(Y, offsets, ids)[telling]
         hits = float(targets.sum())
-        about = {"rows": len(tops[0]), "pairs": len(targets), "trained_on": trained_on}
+        about = {"rows": len(tops[0]), "pairs": len(targets)}
         if min(hits, len(targets) - hits) < _FEWEST_HITS:
             return replace(self, held_out=about)
         kept, weights = _thinned(features, targets, len(tops))
@@ -118,35 +114,17 @@ class Fusion:
             out.append((ids, np.where(answered, p, 0).astype(np.float32)))
         return out
 
-    def _pairs(
-        self,
-        tops: Sequence[TopK],
-        Y: sp.csr_matrix,
-        log_counts: np.ndarray,
-        trainings: np.ndarray,
-        threads: int,
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return features (p, f) and targets (p,) of all pairs; arguments as in ``fit``."""
-        features, targets = [], []
-        for training, own in enumerate(log_counts):
-            rows = np.flatnonzero(trainings == training)
-            answers = self.values([top[rows] for top in tops])
-            ids, proba = (list(arrays) for arrays in zip(*answers, strict=True))
-            offsets, found, known = core.collect_pairs(ids, proba, own, threads)
-            features.append(known)
-            targets.append(_targets(Y[rows], offsets, found))
-        return np.concatenate(features), np.concatenate(targets)
+    def _pairs(self, tops: Sequence[TopK], threads: int) -> Any:
+        ids, proba = (list(arrays) for arrays in zip(*self.values(tops), strict=True))
+        return core.collect_pairs(ids, proba, self.log_counts, threads)
 
-    def for_labels(self, counts: np.ndarray, n_rows: int) -> Fusion:
-        """Return the same for sources that have learned from ``n_rows`` rows, and for labels with
-        so many of them each.
-        """
-        share = min(1.0, max(self.held_out.get("trained_on", n_rows), 1) / max(n_rows, 1))
-        return replace(self, share=share, log_counts=_log_counts(counts, share))
+    def for_labels(self, counts: np.ndarray) -> Fusion:
+        """Return the same for other labels, with so many training rows each."""
+        return replace(self, log_counts=np.log1p(counts).astype(np.float32))
 
     def with_labels(self, counts: np.ndarray) -> Fusion:
         """Return the same for more labels, with so many training rows each."""
-        longer = np.concatenate([self.log_counts, _log_counts(counts, self.share)])
+        longer = np.concatenate([self.log_counts, np.log1p(counts).astype(np.float32)])
         return replace(self, log_counts=longer)
 
     def without_labels(self, labels: Any) -> Fusion:
@@ -160,7 +138,7 @@ class Fusion:
             for name, array in curve.arrays().items():
                 state.arrays[f"source{i}_{name}"] = array
         self.trees.put(state)
-        state.meta["held_out"], state.meta["share"] = self.held_out, self.share
+        state.meta["held_out"] = self.held_out
 
     @classmethod
     def take(cls, state: persist.State, n_sources: int, n_labels: int) -> Fusion:
@@ -178,18 +156,8 @@ class Fusion:
             for i in range(n_sources)
         ]
         trees = BoostedTrees.take(state, _PER_SOURCE * n_sources + _OVER_SOURCES)
-        held_out, share = state.meta.get("held_out"), state.meta.get("share", 1.0)
-        if not isinstance(share, (int, float)) or not 0 < share <= 1:
-            raise ModelFormatError(f"the share of the fusion is damaged: {share!r}")
-        about = held_out if isinstance(held_out, dict) else {}
-        return cls(curves, trees, log_counts, about, float(share))
-
-
-def _log_counts(counts: np.ndarray, share: float = 1.0) -> np.ndarray:
-    """Return the logarithm of ``share`` times the training rows of labels, in whole powers of two,
-    float32. One row less, where it is held out, must not tell what that row has.
-    """
-    return np.floor(np.log2(np.maximum(np.round(share * counts), 1))).astype(np.float32)
+        held_out = state.meta.get("held_out")
+        return cls(curves, trees, log_counts, held_out if isinstance(held_out, dict) else {})
 
 
 def _targets(Y: sp.csr_matrix, offsets: np.ndarray, ids: np.ndarray) -> np.ndarray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,28 +33,19 @@ def n_trainings(n_rows: int) -> float:
 
 class Learned(NamedTuple):
     """A fusion, and what it was learned from: answers of the parts to held-out rows, the labels of
-    these, the training rows of every label in each training (t, L), and which of them answered a
-    row (n,), None where there was one.
+    these, the training rows of every label, and whether the rows were held out of them.
     """
 
     fusion: Fusion
     tops: Sequence[TopK]
     Y: sp.csr_matrix
     counts: np.ndarray
-    trainings: np.ndarray | None
+    held_out: bool
 
     def without(self, part: int, n_jobs: Any) -> Fusion:
         """Learn the fusion of the other parts."""
         others = [top for i, top in enumerate(self.tops) if i != part]
-        found = Fusion.fit(
-            others,
-            self.Y,
-            self.counts,
-            trained_on=self.fusion.held_out["trained_on"],
-            trainings=self.trainings,
-            n_jobs=n_jobs,
-        )
-        return replace(found, log_counts=self.fusion.log_counts, share=self.fusion.share)
+        return Fusion.fit(others, self.Y, self.counts, held_out=self.held_out, n_jobs=n_jobs)
 
 
 @dataclass(frozen=True)
@@ -69,13 +60,10 @@ class Learning:
     n_label_rows: int = 0
     checkpoint: str | os.PathLike[str] | None = None
 
-    def counts(self, held: np.ndarray | None = None) -> np.ndarray:
-        """Return the training rows of every label, (L,), but for those that are held out."""
+    def counts(self) -> np.ndarray:
+        """Return the training rows of every label, (L,)."""
         own = self.Y[: self.Y.shape[0] - self.n_label_rows]
-        counts = np.bincount(own.indices, minlength=own.shape[1])
-        if held is not None:
-            counts -= np.bincount(own[held].indices, minlength=own.shape[1])
-        return counts
+        return np.bincount(own.indices, minlength=own.shape[1])
 
     def members(self) -> Members:
         """Fit every part on all rows."""
@@ -88,7 +76,7 @@ class Learning:
         members = self.members()
         rows = PartRows.to_answer(self.parts, members.fitted, X, vectorizers)
         tops = members.answers(rows, candidates)
-        return members, self._fusion(tops, Y, self.counts()[None], n_jobs)
+        return members, self._fusion(tops, Y, n_jobs, held_out=False)
 
     def held_out(
         self,
@@ -115,9 +103,8 @@ class Learning:
         held = np.sort(order[:size])
         log.info("fusion: from answers to %s rows of models fitted without them", f"{size:,}")
         members = self._without(held, "held-out")
-        tops, counts = members.answers(self.rows[held], candidates), self.counts(held)
-        learned = self._fusion(tops, self.Y[held], counts[None], n_jobs, size, refit=refit)
-        return (self.members() if refit else members), learned
+        fusion = self._fusion(members.answers(self.rows[held], candidates), self.Y[held], n_jobs)
+        return (self.members() if refit else members), fusion
 
     def _cross_fitted(
         self, order: np.ndarray, folds: int, candidates: int, n_jobs: Any
@@ -129,46 +116,25 @@ class Learning:
         shape = (n, candidates)
         ids = [np.full(shape, -1, np.int32) for _ in self.parts]
         scores = [np.full(shape, -np.inf, np.float32) for _ in self.parts]
-        counts, trainings = [], np.empty(n, np.int64)
         for f in range(folds):
             held = np.sort(order[f::folds])
-            counts.append(self.counts(held))
-            trainings[held] = f
             tops = self._without(held, f"fold{f}").answers(self.rows[held], candidates)
             for part, top in enumerate(tops):
                 ids[part][held], scores[part][held] = top.indices, top.scores
         tops = [TopK._trusted(*pair, self.Y.shape[1]) for pair in zip(ids, scores, strict=True)]
-        learned = self._fusion(
-            tops, self.Y[:n], np.stack(counts), n_jobs, len(held), trainings=trainings
-        )
-        return self.members(), learned
+        return self.members(), self._fusion(tops, self.Y[:n], n_jobs)
 
     def _blind(self, candidates: int, n_jobs: Any) -> Learned:
         """Return the fusion of too few rows to hold any out: nothing was learned."""
         tops = [TopK.nothing(0, candidates, self.Y.shape[1])] * len(self.parts)
-        return self._fusion(tops, self.Y[:0], self.counts()[None], n_jobs)
+        return self._fusion(tops, self.Y[:0], n_jobs)
 
     def _fusion(
-        self,
-        tops: Sequence[TopK],
-        Y: sp.csr_matrix,
-        counts: np.ndarray,
-        n_jobs: Any,
-        n_held: int = 0,
-        *,
-        trainings: np.ndarray | None = None,
-        refit: bool = True,
+        self, tops: Sequence[TopK], Y: sp.csr_matrix, n_jobs: Any, *, held_out: bool = True
     ) -> Learned:
-        """Learn the fusion of parts that were fitted without ``n_held`` of the rows; ``refit``:
-        whether they are then fitted on all.
-        """
-        n = self.rows.n - self.n_label_rows
-        fusion = Fusion.fit(
-            tops, Y, counts, trained_on=n - n_held, trainings=trainings, n_jobs=n_jobs
-        )
-        if refit:
-            fusion = fusion.for_labels(self.counts(), n)
-        return Learned(fusion, tops, Y, counts, trainings)
+        counts = self.counts()
+        fusion = Fusion.fit(tops, Y, counts, held_out=held_out, n_jobs=n_jobs)
+        return Learned(fusion, tops, Y, counts, held_out)
 
     def _without(self, held: np.ndarray, folder: str) -> Members:
         rest = np.ones(self.rows.n, bool)
