@@ -65,34 +65,6 @@ def test_the_optimum_is_that_of_the_csr_form(make: Any, params: dict[str, Any]) 
     same_answers(by_block, rows)
 
 
-@pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
-@pytest.mark.parametrize("width", [24, 384])
-@pytest.mark.parametrize("params", [{}, {"loss": "hinge"}, {"C": 100.0}, {"bias": 0.0}], ids=str)
-def test_products_in_16_bits_cost_no_precision(
-    make: Any, width: int, params: dict[str, Any]
-) -> None:
-    """Where the solver stops early, the CSR form stops at nearly the same weights."""
-    rows, Y = problem(width)
-    loose = {"threshold": 0.0, **params}
-    by_block, by_entry = (weights(make(**loose).fit(X, Y)) for X in (rows, rows.tocsr()))
-    optimum = weights(make(**TIGHT, **params).fit(rows.tocsr(), Y))
-    short_of_it = np.linalg.norm(by_entry - optimum)
-    assert np.linalg.norm(by_block - by_entry) < 0.25 * short_of_it
-    assert np.linalg.norm(by_block - optimum) < 1.1 * short_of_it
-
-
-def test_rows_of_all_lengths() -> None:
-    rows, Y = problem(40)
-    rows.dense *= np.exp(4 * np.random.default_rng(0).standard_normal((len(rows), 1)))
-    rows.dense[3] = 0
-    rows.dense[5] = np.eye(40)[7] * 3
-    rows.dense[6] *= 1e-38  # its square is no number of 32 bits ...
-    rows.dense[9] = 1e25  # ... nor is this one's
-    how = {"normalize": False, "threshold": 0.0, "C": 0.1}
-    by_block, by_entry = (weights(lt.OneVsAll(**how).fit(X, Y)) for X in (rows, rows.tocsr()))
-    np.testing.assert_allclose(by_block, by_entry, atol=1e-4)
-
-
 @pytest.mark.parametrize("width", [1, 15, 16, 17, 384, 400])
 def test_any_width(width: int) -> None:
     rows, Y = problem(width)

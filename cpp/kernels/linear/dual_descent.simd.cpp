@@ -19,8 +19,7 @@
 // A feature of a single row has the weight a_i y_i x_if, at any time: it adds a_i x_if^2 to G, and its line of weights
 // need not be touched until the end. Nearly half the features of a cluster are such (rows.single_sq).
 //
-// Dense columns have their weights lane by lane and are multiplied in 16 bits where that is precise enough
-// (lane_dense.h); the steps are the same.
+// Dense columns have their weights lane by lane (lane_dense.h); the steps are the same.
 #include <limits>
 
 #include "kernels/linear/lane_dense.h"
@@ -46,7 +45,6 @@ constexpr int32_t kFewPasses = 10;     // where so few are allowed all are full:
 // Parts of the tolerance below which a gradient is left alone: in problems that may begin with a sample, and in those
 // that see every row there is, where more would cost precision.
 constexpr float kNegligible = 0.15f, kNegligibleOfAll = 0.05f;
-constexpr float kProductError = 0.1f;  // part of the tolerance that rounding may add to products of dense columns
 
 // Every so many rows are in the sample that descent begins with: 256 rows at least.
 int64_t sample_step(int64_t n_rows) { return n_rows < 512 ? 1 : n_rows < 4096 ? n_rows / 256 : 16; }
@@ -165,14 +163,11 @@ void descend(LaneRows rows, const LaneTargets& targets, const SolverParams& para
         prefetch_row(rows, order[s + 4]);
         __builtin_prefetch(scratch.alpha + order[s + 4] * int64_t{kLanes}, 1);
       }
-      if (s + 1 < n_awake) {
-        prefetch_table<kLanes>(rows, order[s + 1], weights);
-        prefetch_target(targets, order[s + 1]);
-      }
+      if (s + 1 < n_awake) prefetch_table<kLanes>(rows, order[s + 1], weights);
       f32x16 z = sparse_dot<kLanes>(rows, i, weights, load(bias_weights) * bias);
       if (kDense) {
         if (s + 1 < n_awake) prefetch_dense(rows, order[s + 1]);
-        z += dense.products(rows, i, 0xFFFF & ~bits(frozen));
+        z += dense.products(rows.dense_row(i), 0xFFFF & ~bits(frozen));
       }
       const f32x16 a = load(scratch.alpha + i * kLanes);
       f32x16 sign = plain_sign, cost = plain_cost, diagonal = plain_diagonal;
@@ -201,7 +196,7 @@ void descend(LaneRows rows, const LaneTargets& targets, const SolverParams& para
       if (any(step != 0.0f)) {
         store(scratch.alpha + i * kLanes, moved);
         sparse_axpy<kLanes>(rows, i, step, weights);
-        if (kDense) dense.add(rows, i, step);
+        if (kDense) dense.add(rows.dense_row(i), step);
         store(bias_weights, load(bias_weights) + step * bias);
       }
     }
@@ -234,8 +229,7 @@ void descend(LaneRows rows, const LaneTargets& targets, const SolverParams& para
 
 void solve_dual(const LaneRows& rows, const LaneTargets& targets, const SolverParams& params, uint64_t seed,
                 float* weights, void* memory, LaneStatus* status) {
-  DenseWeights dense(static_cast<char*>(memory) + dual_scratch(rows) - DenseWeights::bytes(rows.n_dense), rows.n_dense,
-                     rows.longest, kProductError * params.tolerance);
+  DenseWeights dense(static_cast<char*>(memory) + dual_scratch(rows) - DenseWeights::bytes(rows.n_dense), rows.n_dense);
   if (!rows.n_dense) return descend<false>(rows, targets, params, seed, weights, memory, dense, status);
   descend<true>(rows, targets, params, seed, weights, memory, dense, status);
   dense.give(weights + rows.dense_at() * kLanes);

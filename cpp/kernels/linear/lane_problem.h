@@ -23,9 +23,6 @@ enum class Loss : int32_t { squared_hinge = 0, hinge = 1, logistic = 2, huber_hi
 // soonest.
 enum class Start : int32_t { zero = 0, mean_separating = 1, negative_bias = 2, negative_mean = 3 };
 
-constexpr float kReach = 32000;  // length of a vector in 16 bits, in its units
-constexpr int64_t short_stride(int64_t n_columns) { return (n_columns + 31) / 32 * 32; }
-
 // Rows of one node, features renamed.
 struct LaneRows {
   int64_t n_rows = 0;
@@ -45,18 +42,12 @@ struct LaneRows {
   const float* dense = nullptr;
   int64_t dense_stride = 0;
   const int32_t* dense_rows = nullptr;  // (n_rows)
-  // Dual only: the same columns in 16 bits, (n_rows, short_stride(n_dense)), zero beyond n_dense, 64-byte aligned: a
-  // row is about short_unit[i] times its shorts, and its length at most kReach times that.
-  const int16_t* shorts = nullptr;
-  const float* short_unit = nullptr;  // (n_rows)
-  float longest = 0;                  // the largest length, dense columns alone
   // Primal only.
   const float* mean = nullptr;          // (n_features): mean of the rows
   const float* weighted_sum = nullptr;  // (n_features): sum of the rows, each times its row_weight
 
   int64_t dense_at() const { return n_features - n_dense; }  // the first dense feature
   const float* dense_row(int64_t i) const { return dense + dense_rows[i] * dense_stride; }
-  const int16_t* short_row(int64_t i) const { return shorts + i * short_stride(n_dense); }
 };
 
 // What up to 16 labels want of those rows. A row without a slot is a negative of every lane.

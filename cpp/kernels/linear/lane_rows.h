@@ -89,8 +89,8 @@ static inline void prefetch_row(const LaneRows& rows, int64_t i) {
 }
 
 static inline void prefetch_dense(const LaneRows& rows, int64_t i) {
-  const int16_t* x = rows.short_row(i);
-  for (int64_t f = 0; f < rows.n_dense; f += 32) __builtin_prefetch(x + f);
+  const float* x = rows.dense_row(i);
+  for (int64_t f = 0; f < rows.n_dense; f += 16) __builtin_prefetch(x + f);
 }
 
 template <int kStride>
@@ -107,13 +107,6 @@ static inline void prefetch_table(const LaneRows& rows, int64_t i, const float* 
 struct RowTarget {
   f32x16 sign, cost;
 };
-
-static inline void prefetch_target(const LaneTargets& targets, int64_t i) {
-  const int64_t slot = targets.slot[i];
-  if (slot < 0) return;
-  __builtin_prefetch(targets.sign + slot * kLanes);
-  __builtin_prefetch(targets.cost + slot * kLanes);
-}
 
 static LT_INLINE RowTarget row_target(const LaneTargets& targets, int64_t i) {
   const int64_t slot = targets.slot[i];

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <cstdlib>
+#include <memory>
+#include <new>
 #include <stdexcept>
 #include <string>
 #include <utility>
 
-#include "kernels/base/aligned_block.h"
 #include "kernels/base/counter_random.h"
 #include "kernels/base/numa.h"
 #include "kernels/linear/node_rows.h"
@@ -16,6 +18,10 @@
 namespace lt {
 
 namespace {
+
+struct FreeDeleter {
+  void operator()(void* p) const { std::free(p); }
+};
 
 // Memory aligned for vectors that only ever grows.
 class Arena {
@@ -30,16 +36,16 @@ class Arena {
   }
   void* bytes(int64_t n) {
     if (n > size_) {
-      memory_.reset();
-      size_ = 0;
-      memory_ = aligned_block<char>(n + n / 4);
-      size_ = block_bytes(n + n / 4);
+      const size_t wanted = static_cast<size_t>((n + n / 4 + 4095) / 4096 * 4096);
+      memory_.reset(std::aligned_alloc(4096, wanted));
+      if (!memory_) throw std::bad_alloc();
+      size_ = static_cast<int64_t>(wanted);
     }
     return memory_.get();
   }
 
  private:
-  AlignedBlock<char> memory_;
+  std::unique_ptr<void, FreeDeleter> memory_;
   int64_t size_ = 0;
 };
 
@@ -274,19 +280,17 @@ bool train_level(const LevelData& data, const LevelParams& params, int n_threads
   own.solver.stop = &team.stop();
 
   for (int64_t batch_begin = 0; batch_begin < data.n_parents;) {
-    int64_t batch_end = batch_begin, bytes = 0, short_bytes = 0;
+    int64_t batch_end = batch_begin, bytes = 0;
     while (batch_end < data.n_parents) {
-      const int64_t n_rows = data.parent_ptr[batch_end + 1] - data.parent_ptr[batch_end];
-      const int64_t node_bytes = gathered_bytes(n_rows, parent_nnz[batch_end]);
-      const int64_t node_shorts = params.dual ? block_bytes(n_rows * short_stride(data.dense.n_cols) * 2) : 0;
-      if (batch_end > batch_begin && bytes + short_bytes + node_bytes + node_shorts > batch_bytes) break;
+      const int64_t node_bytes =
+          gathered_bytes(data.parent_ptr[batch_end + 1] - data.parent_ptr[batch_end], parent_nnz[batch_end]);
+      if (batch_end > batch_begin && bytes + node_bytes > batch_bytes) break;
       bytes += node_bytes;
-      short_bytes += node_shorts;
       ++batch_end;
     }
 
     // A parent whose rows are more than a batch is alone in it, and is not copied either.
-    const bool large = bytes + short_bytes > batch_bytes;
+    const bool large = bytes > batch_bytes;
     char* room = large && bytes <= params.room_bytes ? params.room : nullptr;
     Batch batch(numa, batch_end - batch_begin, !large);
     if (!team.run(
@@ -294,9 +298,10 @@ bool train_level(const LevelData& data, const LevelParams& params, int n_threads
             [&](int64_t t, int worker) {
               NodeRows& node = batch.gathered_by(worker, t);
               gather_rows(data, dense.rows(), batch_begin + t, room, workers[worker].gather, node);
-              if (!params.dual) return sum_rows(node);
-              shorten_rows(node);
-              if (!data.start) split_rows(node);  // a start has weights of its own for features of a single row
+              if (!params.dual)
+                sum_rows(node);
+              else if (!data.start)  // a start has weights of its own for features of a single row
+                split_rows(node);
             },
             poll, true))
       return false;

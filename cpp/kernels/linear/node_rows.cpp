@@ -1,8 +1,6 @@
 #include "kernels/linear/node_rows.h"
 
 #include <algorithm>
-#include <bit>
-#include <cmath>
 
 namespace lt {
 
@@ -100,26 +98,6 @@ void split_rows(NodeRows& node) {
       sq += node.values[end - 1] * node.values[end - 1];
     node.shared_ends.push_back(end);
     node.single_sq.push_back(sq);
-  }
-}
-
-void shorten_rows(NodeRows& node) {
-  const int64_t n = static_cast<int64_t>(node.sq_norms.size()), stride = short_stride(node.dense.n_cols);
-  if (!stride) return;
-  node.shorts = node.place_shorts();
-  for (int64_t i = 0; i < n; ++i) {
-    const float* x = node.dense.data + node.dense_rows[i] * node.dense.stride;
-    const float length = std::sqrt(node.dense.sq_norms[node.dense_rows[i]]) * 1.0001f;
-    const bool usable = length > 1e-30f && std::isfinite(length);  // else zeros: no unit fits
-    const float per_unit = usable ? kReach / length : 0.0f;
-    node.short_unit.push_back(usable ? length / kReach : 0.0f);
-    node.longest = std::max(node.longest, length);
-    int16_t* to = node.shorts.get() + i * stride;
-    for (int64_t f = 0; f < node.dense.n_cols; ++f) {
-      // Rounded: added to 1.5 * 2^23, a number ends in the last bits of a float.
-      to[f] = static_cast<int16_t>(std::bit_cast<int32_t>(x[f] * per_unit + 12582912.0f));
-    }
-    std::fill(to + node.dense.n_cols, to + stride, int16_t{0});
   }
 }
 

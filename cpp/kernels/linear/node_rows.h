@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/base/aligned_block.h"
 #include "kernels/base/numa.h"
 #include "kernels/linear/lane_problem.h"
 #include "kernels/linear/level_training.h"
@@ -39,7 +38,7 @@ struct NodeRows {
   std::vector<int64_t> indptr;
   const int32_t* indices = nullptr;  // of the entries, in `own` or in memory that the caller lent
   const float* values = nullptr;
-  AlignedBlock<char> own;
+  std::unique_ptr<char[]> own;
   std::vector<float> sq_norms;
   std::vector<int64_t> shared_ends;  // empty, or (rows): see LaneRows
   std::vector<float> single_sq;
@@ -52,9 +51,6 @@ struct NodeRows {
   int64_t n_sparse = 0;                 // features that are not dense: the first ones
   DenseRows dense;                      // columns that are not gathered: whole rows are read where they lie ...
   const int32_t* dense_rows = nullptr;  // ... under these numbers (rows)
-  AlignedBlock<int16_t> shorts;         // dual only: see LaneRows
-  std::vector<float> short_unit;
-  float longest = 0;
 
   int64_t nnz() const { return indptr.back(); }
   static int64_t entry_bytes(int64_t nnz) { return nnz * static_cast<int64_t>(sizeof(int32_t) + sizeof(float)); }
@@ -62,7 +58,7 @@ struct NodeRows {
   // Puts the entries into `room` (null: memory of its own) and returns where they may be written.
   std::pair<int32_t*, float*> place(int64_t nnz, char* room) {
     if (!room) {
-      own = aligned_block<char>(entry_bytes(nnz));
+      own.reset(new char[entry_bytes(nnz)]);
       room = own.get();
     }
     auto* to_values = reinterpret_cast<float*>(room);
@@ -71,9 +67,6 @@ struct NodeRows {
     values = to_values;
     return {to_indices, to_values};
   }
-
-  int64_t n_shorts() const { return static_cast<int64_t>(sq_norms.size()) * short_stride(dense.n_cols); }
-  AlignedBlock<int16_t> place_shorts() const { return aligned_block<int16_t>(n_shorts() * 2); }
 
   // The same rows in memory that the calling thread is the first to touch.
   NodeRows copy() const {
@@ -94,12 +87,6 @@ struct NodeRows {
     out.n_sparse = n_sparse;
     out.dense = dense;
     out.dense_rows = dense_rows;
-    if (shorts) {
-      out.shorts = place_shorts();
-      std::copy(shorts.get(), shorts.get() + n_shorts(), out.shorts.get());
-    }
-    out.short_unit = short_unit;
-    out.longest = longest;
     return out;
   }
 
@@ -117,9 +104,6 @@ struct NodeRows {
             dense.data,
             dense.stride,
             dense_rows,
-            shorts.get(),
-            short_unit.data(),
-            longest,
             mean.data(),
             weighted_sum.data()};
   }
@@ -149,9 +133,6 @@ void sum_rows(NodeRows& node);
 
 // What the dual solver wants to know once: fills `shared_ends` and `single_sq`. Nothing if every feature is shared.
 void split_rows(NodeRows& node);
-
-// The dense columns in 16 bits, for the dual solver: fills `shorts`, `short_unit` and `longest`.
-void shorten_rows(NodeRows& node);
 
 // The gathered rows of a batch of parents, near every worker: a worker on another NUMA node than the one that gathered
 // a parent's rows makes a copy for its node when it first needs them.

@@ -98,7 +98,6 @@ def plan_memory(
     scaled = 0 if mapped else 4 * entries
     width = 0 if dense is None else dense.shape[1]
     scaled += 4 * X.shape[0] * (-(-width // 16) * 16 + 1)
-    scaled += 2 * X.shape[0] * (-(-width // 32) * 32) if dual else 0  # and in 16 bits, for the root
     levels = 40 * Y.nnz + 64 * n_labels  # labels of two levels by column, in both orders
     fixed = in_use + scaled + levels  # the model goes to files as it is made
     # An entry, its copy while it is sorted, and the clusters'. How many features are kept decides
