@@ -167,8 +167,8 @@ def fuse(name: str, path: Path, keep_at: Path | None) -> list[Any]:
     n_labels = Y["train"].shape[1]
     with np.load(path) as file:
         kept = dict(file)
-    parts = [key[len("held.") : -len(".ids")] for key in kept if key.startswith("held.")]
-    parts = [part for part in parts if f"held.{part}.ids" in kept]
+    of_parts = [key for key in kept if key.startswith("held.") and key.endswith(".ids")]
+    parts = [key.removeprefix("held.").removesuffix(".ids") for key in of_parts]
 
     def answers(which: str) -> list[lt.TopK]:
         pairs = [(kept[f"{which}.{p}.ids"], kept[f"{which}.{p}.scores"]) for p in parts]
