@@ -16,7 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import scipy.sparse as sp
 
+import longtail as lt
+from longtail.metrics import LabelBins
 from longtail.report.table import count_range
 
 K = 5
@@ -46,23 +49,32 @@ def curves(path: Path) -> Curves:
     """Return the recall of every source in every bin, from one file of answers."""
     with np.load(path) as file:
         counts, indptr, indices = file["counts"], file["test.indptr"], file["test.indices"]
-        answers = {
-            key[len("test.") : -len(".ids")]: file[key][:, :K]
-            for key in file.files
-            if key.startswith("test.") and key.endswith(".ids")
-        }
-    level = np.minimum(np.ceil(np.log2(np.maximum(counts, 1))).astype(int), BINS - 1)
-    positives = np.bincount(level[indices], minlength=BINS)
-    width = len(counts)
-    true = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr)) * width + indices
-    recall = {}
-    for name, ids in answers.items():
-        rows, places = np.nonzero(ids >= 0)
-        right = np.isin(true, rows * width + ids[rows, places])
-        found = np.bincount(level[indices[right]], minlength=BINS)
-        recall[name] = found / np.maximum(positives, 1)
-    labels = np.bincount(level[counts > 0], minlength=BINS)
-    return Curves([_range(i) for i in range(BINS)], labels, positives, recall)
+        of_sources = [k for k in file.files if k.startswith("test.") and k.endswith(".ids")]
+        names = [key.removeprefix("test.").removesuffix(".ids") for key in of_sources]
+        answers = {n: (file[f"test.{n}.ids"], file[f"test.{n}.scores"]) for n in names}
+    n_labels = len(counts)
+    ones = np.ones(len(indices), np.float32)
+    Y = sp.csr_matrix((ones, indices, indptr), shape=(len(indptr) - 1, n_labels))
+    bins = doubling(counts)
+    recall = {
+        name: lt.metrics.contribution_by_bin(Y, lt.TopK(*pair, n_labels), bins, K).recall
+        for name, pair in answers.items()
+    }
+    positives = np.bincount(bins.bin_of_label[indices], minlength=BINS)
+    return Curves([_range(i) for i in range(BINS)], bins.n_labels, positives, recall)
+
+
+def doubling(counts: np.ndarray) -> LabelBins:
+    """Return bins of labels by their training rows: 1, 2, 3 to 4, 5 to 8, ..."""
+    level = np.minimum(np.ceil(np.log2(np.maximum(counts, 1))).astype(np.int64), BINS - 1)
+    lowest = np.array([2**b // 2 + (b > 0) for b in range(BINS)])
+    return LabelBins(
+        level,
+        np.bincount(level[counts > 0], minlength=BINS),
+        np.bincount(level, weights=counts, minlength=BINS),
+        lowest,
+        np.append(2 ** np.arange(BINS - 1), counts.max(initial=0)),
+    )
 
 
 def _range(level: int) -> str:
