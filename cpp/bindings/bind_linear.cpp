@@ -6,6 +6,7 @@
 #include "bindings/arrays.h"
 #include "bindings/filter_arrays.h"
 #include "bindings/layer_arrays.h"
+#include "kernels/base/canonical.h"
 #include "kernels/base/unit_rows.h"
 #include "kernels/linear/beam_search.h"
 
@@ -260,6 +261,16 @@ class BeamSearcher {
 }  // namespace
 
 void bind_linear(nb::module_& m) {
+  m.def(
+      "is_canonical",
+      [](const Array1<int32_t>& indptr, const Array1<int32_t>& indices, const Array1<float>& values, int64_t n_rows,
+         int64_t n_cols) {
+        const auto nnz = static_cast<int64_t>(indices.shape(0));
+        if (static_cast<int64_t>(indptr.shape(0)) != n_rows + 1 || indices.shape(0) != values.shape(0)) return false;
+        nb::gil_scoped_release release;
+        return is_canonical(indptr.data(), n_rows, indices.data(), values.data(), nnz, n_cols);
+      },
+      nb::arg("indptr"), nb::arg("indices"), nb::arg("values"), nb::arg("n_rows"), nb::arg("n_cols"));
   m.def(
       "unit_rows",
       [](Array1<int64_t> indptr, Array1<float> values, Mutable1<float> out, int n_threads) {

@@ -22,6 +22,7 @@ import scipy.sparse as sp
 from longtail._blocks import BlockRows
 from longtail._csr import csr, narrow_offsets
 from longtail._forms import Rows, one_dimension, rows_of
+from longtail._native import core
 
 __all__ = [
     "as_features",
@@ -62,7 +63,7 @@ def as_features(
     array([[0.5, 0. ],
            [1. , 2. ]], dtype=float32)
     """
-    if _is_in(_PASSED, X) and (blocks or not isinstance(X, BlockRows)):
+    if _is_ready(X) or (_is_in(_PASSED, X) and (blocks or not isinstance(X, BlockRows))):
         pass
     elif isinstance(X, BlockRows):
         X = BlockRows(as_features(X.sparse, name=name), as_features(X.dense, name=name))
@@ -275,6 +276,18 @@ def _matrix(values: Any, name: str, text_hint: str) -> Any:
             f"use {name}.reshape(1, -1) for one row"
         )
     return _canonical_csr(values, name)
+
+
+def _is_ready(X: Any) -> bool:
+    """Return whether features are canonical CSR as they come, which the core sees at a glance."""
+    return (
+        type(X) is sp.csr_matrix
+        and X.data.dtype == np.float32
+        and X.indices.dtype == X.indptr.dtype == np.int32
+        and X.data.ndim == X.indices.ndim == X.indptr.ndim == 1
+        and X.shape[1] <= _MOST_COLUMNS
+        and core.is_canonical(X.indptr, X.indices, X.data, *X.shape)
+    )
 
 
 def _canonical_csr(matrix: Any, name: str) -> sp.csr_matrix:

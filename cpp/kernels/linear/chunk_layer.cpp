@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "kernels/base/aligned_block.h"
 #include "kernels/base/parallel.h"
 
 namespace lt {
@@ -37,6 +38,8 @@ void join_chunks(std::vector<Chunk>& chunks, int64_t n_features, ChunkLayer& lay
   layer.entry_ptr.reserve(n_rows + chunks.size());
   layer.child.reserve(n_entries);
   layer.value.reserve(n_entries);
+  ask_for_huge_pages(layer.child.data(), n_entries * 2);
+  ask_for_huge_pages(layer.value.data(), n_entries * 4);
   layer.feature_ptr.assign(1, 0);
   layer.entry_base.assign(1, 0);
   layer.bucket_ptr.assign(1, 0);

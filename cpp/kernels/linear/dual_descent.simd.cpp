@@ -44,10 +44,19 @@ constexpr int64_t kRowsPerLook = 256;  // at the flag that stops it
 constexpr int32_t kFewPasses = 10;     // where so few are allowed all are full: a descent cut short has seen every row
 // Parts of the tolerance below which a gradient is left alone: in problems that may begin with a sample, and in those
 // that see every row there is, where more would cost precision.
-constexpr float kNegligible = 0.15f, kNegligibleOfAll = 0.05f;
+constexpr float kNegligible = 0.15f, kNegligibleOfAll = 0.035f;
 
 // Every so many rows are in the sample that descent begins with: 256 rows at least.
 int64_t sample_step(int64_t n_rows) { return n_rows < 512 ? 1 : n_rows < 4096 ? n_rows / 256 : 16; }
+
+void shuffle(int32_t* order, int64_t n, Rng& rng) {
+  for (int64_t s = 0; s + 1 < n; ++s) {
+    const int64_t t = s + rng.below(static_cast<uint32_t>(n - s));
+    const int32_t swapped = order[s];
+    order[s] = order[t];
+    order[t] = swapped;
+  }
+}
 
 struct Scratch {
   float* alpha;    // (n_rows, 16)
@@ -94,15 +103,20 @@ void recall(const LaneRows& rows, const LaneTargets& targets, const SolverParams
   }
 }
 
-// w = sum_i a_i y_i x_i for the features of a single row.
-void weigh_singles(const LaneRows& rows, const LaneTargets& targets, const float* alpha, float* weights) {
+// Calls take(f, w) for every feature of a single row that has one: w = a_i y_i x_if.
+template <class Take>
+LT_INLINE void for_singles(const LaneRows& rows, const LaneTargets& targets, const void* scratch, Take take) {
+  const float* alpha = static_cast<const float*>(scratch);
   for (int64_t i = 0; i < rows.n_rows; ++i) {
-    if (rows.shared_ends[i] == rows.indptr[i + 1]) continue;
+    if (rows.shared_ends[i] == rows.ends[i]) continue;
     const f32x16 step = load(alpha + i * kLanes) * row_target(targets, i).sign;
     if (!any(step != 0.0f)) continue;
-    for (int64_t p = rows.shared_ends[i]; p < rows.indptr[i + 1]; ++p)
-      store(weights + rows.indices[p] * int64_t{kLanes}, step * rows.values[p]);
+    for (int64_t p = rows.shared_ends[i]; p < rows.ends[i]; ++p) take(rows.indices[p], step * rows.values[p]);
   }
+}
+
+void weigh_singles(const LaneRows& rows, const LaneTargets& targets, const void* scratch, float* weights) {
+  for_singles(rows, targets, scratch, [&](int32_t f, const f32x16& w) { store(weights + f * int64_t{kLanes}, w); });
 }
 
 // Leaves the weights of dense columns in `dense`.
@@ -140,7 +154,7 @@ void descend(LaneRows rows, const LaneTargets& targets, const SolverParams& para
 
   int32_t* order = scratch.order;
   Rng rng{seed * 0x9E3779B97F4A7C15ull | 1};
-  i32x16 frozen = absent;
+  i32x16 done = absent, frozen = absent;  // lanes that have converged; these, and others until the next full pass
   const int64_t sampled = params.max_iter < kFewPasses || !params.sample_first ? 1 : sample_step(n);
   int64_t n_awake = 0;
   for (int64_t i = 0; i < n; ++i)
@@ -148,14 +162,10 @@ void descend(LaneRows rows, const LaneTargets& targets, const SolverParams& para
   for (int32_t pass = 0; pass < params.max_iter; ++pass) {
     const bool full = n_awake == n;
     // The first pass and full ones read the rows as they lie in memory; in the others they are shuffled.
-    for (int64_t s = 0; !full && pass > 0 && s + 1 < n_awake; ++s) {
-      const int64_t t = s + rng.below(static_cast<uint32_t>(n_awake - s));
-      const int32_t swapped = order[s];
-      order[s] = order[t];
-      order[t] = swapped;
-    }
+    if (!full && pass > 0) shuffle(order, n_awake, rng);
     int64_t n_kept = 0;
-    f32x16 largest = splat(-inf), smallest = splat(inf);
+    f32x16 largest = zero, smallest = zero;  // projected gradients, those that are left alone counted as nothing
+    const f32x16 least = select(frozen, splat(inf), negligible);
     for (int64_t s = 0; s < n_awake; ++s) {
       const int64_t i = order[s];
       if (s % kRowsPerLook == 0 && params.stopped()) return;
@@ -163,7 +173,7 @@ void descend(LaneRows rows, const LaneTargets& targets, const SolverParams& para
         prefetch_row(rows, order[s + 4]);
         __builtin_prefetch(scratch.alpha + order[s + 4] * int64_t{kLanes}, 1);
       }
-      if (s + 1 < n_awake) prefetch_table<kLanes>(rows, order[s + 1], weights);
+      if (s + 1 < n_awake) prefetch_rare<kLanes>(rows, order[s + 1], weights);
       f32x16 z = sparse_dot<kLanes>(rows, i, weights, load(bias_weights) * bias);
       if (kDense) {
         if (s + 1 < n_awake) prefetch_dense(rows, order[s + 1]);
@@ -183,25 +193,21 @@ void descend(LaneRows rows, const LaneTargets& targets, const SolverParams& para
       const f32x16 upper = squared ? splat(inf) : cost;
       const f32x16 own = rows.shared_ends ? diagonal + rows.single_sq[i] : diagonal;
       const f32x16 gradient = sign * z - one + a * own;
-      const i32x16 at_zero = a <= 0.0f, at_upper = a >= upper;
-      const i32x16 idle = (at_zero & (gradient > -negligible)) | (at_upper & (gradient < negligible)) | frozen;
-      if (all(idle)) continue;
-      order[n_kept++] = static_cast<int32_t>(i);
-      f32x16 projected = select(idle, zero, gradient);
+      const i32x16 moving = ((gradient < -least) & (a < upper)) | ((gradient > least) & (a > 0.0f));
+      if (!any(moving)) continue;
+      const f32x16 projected = select(moving, gradient, zero);
       largest = max(largest, projected);
       smallest = min(smallest, projected);
-      projected = select((projected > negligible) | (projected < -negligible), projected, zero);
       const f32x16 moved = min(max(a - projected / (rows.sq_norms[i] + bias * bias + diagonal), zero), upper);
       const f32x16 step = (moved - a) * sign;
-      if (any(step != 0.0f)) {
-        store(scratch.alpha + i * kLanes, moved);
-        sparse_axpy<kLanes>(rows, i, step, weights);
-        if (kDense) dense.add(rows.dense_row(i), step);
-        store(bias_weights, load(bias_weights) + step * bias);
-      }
+      order[n_kept++] = static_cast<int32_t>(i);
+      store(scratch.alpha + i * kLanes, moved);
+      sparse_axpy<kLanes>(rows, i, step, weights);
+      if (kDense) dense.add(rows.dense_row(i), step);
+      store(bias_weights, load(bias_weights) + step * bias);
     }
     n_awake = n_kept;
-    const f32x16 violation = select(largest > smallest, largest - smallest, zero);
+    const f32x16 violation = largest - smallest;
     const i32x16 settled = (violation <= tolerance) | frozen;
     LaneArray<int32_t> asleep;
     store(asleep.at, frozen);
@@ -212,19 +218,17 @@ void descend(LaneRows rows, const LaneTargets& targets, const SolverParams& para
         status->violation[lane] = spread[lane];
       }
     }
-    if (!all(settled)) {
-      if (!full) frozen = settled;
-      continue;
-    }
+    if (full) done = settled;
+    frozen = settled;
+    if (!all(settled)) continue;
     if (full) {
       for (int lane = 0; lane < targets.n_lanes; ++lane) status->converged[lane] = true;
       break;
     }
     for (int64_t i = 0; i < n; ++i) order[i] = static_cast<int32_t>(i);
     n_awake = n;
-    frozen = absent;
+    frozen = done;
   }
-  if (rows.shared_ends) weigh_singles(rows, targets, scratch.alpha, weights);
 }
 
 void solve_dual(const LaneRows& rows, const LaneTargets& targets, const SolverParams& params, uint64_t seed,
@@ -235,18 +239,48 @@ void solve_dual(const LaneRows& rows, const LaneTargets& targets, const SolverPa
   dense.give(weights + rows.dense_at() * kLanes);
 }
 
-void harvest(float* weights, int64_t n_rows, int n_lanes, const float* cutoff, void* context,
-             void (*keep)(void* context, int64_t f, int lane, float w)) {
-  const f32x16 zero = {}, limit = load(cutoff);
-  for (int64_t f = 0; f < n_rows; ++f) {
-    const f32x16 w = load(weights + f * kLanes);
-    const i32x16 used = w != 0.0f;
-    if (!any(used)) continue;
-    const uint32_t kept = bits(used & ((w >= limit) | (w <= -limit)));
-    for (int lane = 0; kept >> lane && lane < n_lanes; ++lane)
-      if (kept >> lane & 1) keep(context, f, lane, weights[f * kLanes + lane]);
-    store(weights + f * kLanes, zero);
+// The lanes of `w` that reach the limit, among the first n_lanes.
+LT_INLINE uint32_t reaching(const f32x16& w, const f32x16& limit, int n_lanes) {
+  return bits((w != 0.0f) & ((w >= limit) | (w <= -limit))) & ((1u << n_lanes) - 1);
+}
+
+LT_INLINE void keep(int32_t f, const f32x16& w, uint32_t lanes, KeptWeights& kept) {
+  if (kept.n + kLanes > kept.room) kept.grow(kept);
+#if defined(__AVX512F__)  // all at once: a loop over a few lanes is a loop whose end is not foreseen
+  const auto mask = static_cast<__mmask16>(lanes);
+  const __m512i numbers = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  _mm512_storeu_si512(kept.feature + kept.n, _mm512_set1_epi32(f));
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(kept.lane + kept.n),
+                   _mm512_maskz_cvtepi32_epi8(0xFFFF, _mm512_maskz_compress_epi32(mask, numbers)));
+  _mm512_storeu_ps(kept.value + kept.n, _mm512_maskz_compress_ps(mask, reinterpret_cast<__m512>(w)));
+  kept.n += __builtin_popcount(lanes);
+#else
+  const LaneArray<float> values = lanes_of(w);
+  for (; lanes; lanes &= lanes - 1) {
+    const int lane = __builtin_ctz(lanes);
+    kept.feature[kept.n] = f;
+    kept.lane[kept.n] = static_cast<uint8_t>(lane);
+    kept.value[kept.n++] = values[lane];
   }
+#endif
+}
+
+void harvest(float* weights, int64_t begin, int64_t end, int n_lanes, const float* cutoff, KeptWeights& kept) {
+  const f32x16 zero = {}, limit = load(cutoff);
+  for (int64_t f = begin; f < end; ++f) {
+    float* at = weights + f * kLanes;
+    const f32x16 w = load(at);
+    if (!any(w != 0.0f)) continue;
+    keep(static_cast<int32_t>(f), w, reaching(w, limit, n_lanes), kept);
+    store(at, zero);
+  }
+}
+
+void harvest_singles(const LaneRows& rows, const LaneTargets& targets, const void* scratch, const float* cutoff,
+                     KeptWeights& kept) {
+  const f32x16 limit = load(cutoff);
+  for_singles(rows, targets, scratch,
+              [&](int32_t f, const f32x16& w) { keep(f, w, reaching(w, limit, targets.n_lanes), kept); });
 }
 
 }  // namespace
@@ -259,6 +293,7 @@ void lane_objective(const LaneRows& rows, const LaneTargets& targets, const Solv
                     const float* cutoff, double* objective);
 
 extern const LaneKernels lane_kernels;
-const LaneKernels lane_kernels = {dual_scratch, solve_dual, newton_scratch, solve_newton, lane_objective, harvest};
+const LaneKernels lane_kernels = {dual_scratch,   solve_dual,   weigh_singles,  harvest_singles,
+                                  newton_scratch, solve_newton, lane_objective, harvest};
 
 }  // namespace lt::LT_ISA

@@ -19,7 +19,7 @@ void add_loss(const L& loss, const LaneRows& rows, const LaneTargets& targets, c
   const f32x16 bias = kept(weights + rows.n_features * kLanes, cutoff) * params.bias;
   for (int64_t i = 0; i < rows.n_rows; ++i) {
     f32x16 z = bias;
-    for (int64_t p = rows.indptr[i]; p < rows.indptr[i + 1]; ++p)
+    for (int64_t p = rows.indptr[i]; p < rows.ends[i]; ++p)
       z += kept(weights + rows.indices[p] * int64_t{kLanes}, cutoff) * rows.values[p];
     const float* x = rows.n_dense ? rows.dense_row(i) : nullptr;
     for (int64_t f = 0; f < rows.n_dense; ++f) z += kept(weights + (rows.dense_at() + f) * kLanes, cutoff) * x[f];

@@ -15,7 +15,8 @@
 
 namespace lt {
 
-constexpr int kBlockLabels = 16;  // solved side by side
+constexpr int kBlockLabels = 16;          // solved side by side
+constexpr int64_t kNearFeatures = 16384;  // whose lines of weights, a megabyte together, stay in near caches
 
 enum class Loss : int32_t { squared_hinge = 0, hinge = 1, logistic = 2, huber_hinge = 3 };
 
@@ -27,8 +28,10 @@ enum class Start : int32_t { zero = 0, mean_separating = 1, negative_bias = 2, n
 struct LaneRows {
   int64_t n_rows = 0;
   int64_t n_features = 0;
+  // The entries of a row go from indptr[i] to ends[i]. As many zeros follow as make their number a multiple of four, so
+  // that they can be read four at a time.
   const int64_t* indptr = nullptr;   // (n_rows + 1)
-  const int64_t* ends = nullptr;     // (n_rows): where the entries of a row end, indptr + 1 or before
+  const int64_t* ends = nullptr;     // (n_rows)
   const int32_t* indices = nullptr;  // (nnz)
   const float* values = nullptr;     // (nnz)
   const float* sq_norms = nullptr;   // (n_rows), without the bias
@@ -36,6 +39,7 @@ struct LaneRows {
   // after them (n_rows), whose features no other row has.
   const int64_t* shared_ends = nullptr;
   const float* single_sq = nullptr;
+  int64_t n_shared = 0;  // features of several rows: the first ones. Entries of the kNearFeatures first come first.
   // Dense columns, the last features: n_dense values of each row, from column 0 of row dense_rows[i] of a matrix whose
   // rows are a multiple of 16 floats apart, zero beyond n_dense.
   int64_t n_dense = 0;
@@ -82,6 +86,15 @@ struct SolverParams {
   bool stopped() const { return stop && stop->asked(); }
 };
 
+// Weights that are kept of a block, in any order of features; the lanes of a feature ascend.
+struct KeptWeights {
+  int32_t* feature = nullptr;
+  uint8_t* lane = nullptr;
+  float* value = nullptr;
+  int64_t n = 0, room = 0;
+  void (*grow)(KeptWeights& kept) = nullptr;  // makes room for 16 more
+};
+
 // Result per lane, as data.
 struct LaneStatus {
   int32_t iterations[16];
@@ -93,8 +106,12 @@ struct LaneKernels {
   // Bytes of scratch a solver needs for these rows.
   int64_t (*dual_scratch)(const LaneRows& rows);
   // Dual coordinate descent (squared hinge, hinge). `weights` (n_features + 1, 16), 64-byte aligned, zero at first.
+  // Those of features of a single row (rows.shared_ends) stay zero: they follow from the scratch by the next two.
   void (*solve_dual)(const LaneRows& rows, const LaneTargets& targets, const SolverParams& params, uint64_t seed,
                      float* weights, void* scratch, LaneStatus* status);
+  void (*weigh_singles)(const LaneRows& rows, const LaneTargets& targets, const void* scratch, float* weights);
+  void (*harvest_singles)(const LaneRows& rows, const LaneTargets& targets, const void* scratch, const float* cutoff,
+                          KeptWeights& kept);
   int64_t (*newton_scratch)(const LaneRows& rows);
   // Newton's method (squared hinge, logistic, Huber hinge). `weights` as above; it fills in the starting point itself.
   void (*solve_newton)(const LaneRows& rows, const LaneTargets& targets, const SolverParams& params, float* weights,
@@ -102,10 +119,9 @@ struct LaneKernels {
   // Objective of every lane with the weights below its cutoff (in absolute value, bias included) taken as 0.
   void (*objective)(const LaneRows& rows, const LaneTargets& targets, const SolverParams& params, const float* weights,
                     const float* cutoff, double* objective);
-  // Calls keep(context, f, lane, w) for every weight with |w| >= cutoff[lane], w != 0 and lane < n_lanes, in order of
-  // f, and sets all weights (n_rows, 16) to zero. `cutoff` (16), 64-byte aligned.
-  void (*harvest)(float* weights, int64_t n_rows, int n_lanes, const float* cutoff, void* context,
-                  void (*keep)(void* context, int64_t f, int lane, float w));
+  // Keeps every weight of features [begin, end) with |w| >= cutoff[lane], w != 0 and lane < n_lanes, and sets all of
+  // them to zero. `cutoff` (16), 64-byte aligned.
+  void (*harvest)(float* weights, int64_t begin, int64_t end, int n_lanes, const float* cutoff, KeptWeights& kept);
 };
 
 LT_DECLARE(LaneKernels, lane_kernels)

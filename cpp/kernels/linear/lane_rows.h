@@ -24,31 +24,51 @@ static LT_INLINE f32x16 dense_dot(const LaneRows& rows, int64_t i, const float* 
   return z0 + z1;
 }
 
-// start + sum_f x_if table[f] over the sparse columns
+// start + sum_f x_if table[f] over the sparse columns, four entries at a time. What is read beyond `ends` adds nothing:
+// it is a zero, or (dual) an entry of a feature of this row alone, whose place in the table is zero until the end.
 template <int kStride>
 static LT_INLINE f32x16 sparse_dot(const LaneRows& rows, int64_t i, const float* table, const f32x16& start) {
   const int32_t* f = rows.indices;
   const float* x = rows.values;
-  int64_t p = rows.indptr[i];
   const int64_t end = rows.ends[i];
 #if defined(__SSE2__) && !defined(__AVX2__)  // 16 registers: two sums of four leave room for the products
   f32x16 z0 = start, z1 = {};
-  for (; p + 2 <= end; p += 2) {
+  for (int64_t p = rows.indptr[i]; p < end; p += 2) {
     z0 += load(table + f[p] * int64_t{kStride}) * x[p];
     z1 += load(table + f[p + 1] * int64_t{kStride}) * x[p + 1];
   }
-  if (p < end) z0 += load(table + f[p] * int64_t{kStride}) * x[p];
   return z0 + z1;
 #else
-  f32x16 z0 = start, z1 = {}, z2 = {}, z3 = {};
-  for (; p + 4 <= end; p += 4) {
+#if defined(__AVX512F__)  // eight sums: the last of a row is waited for before it is known what the row asks for
+  f32x16 z0 = start, z1 = {}, z2 = {}, z3 = {}, z4 = {}, z5 = {}, z6 = {}, z7 = {};
+  int64_t p = rows.indptr[i];
+  for (; p + 4 < end; p += 8) {
+    z0 += load(table + f[p] * int64_t{kStride}) * x[p];
+    z1 += load(table + f[p + 1] * int64_t{kStride}) * x[p + 1];
+    z2 += load(table + f[p + 2] * int64_t{kStride}) * x[p + 2];
+    z3 += load(table + f[p + 3] * int64_t{kStride}) * x[p + 3];
+    z4 += load(table + f[p + 4] * int64_t{kStride}) * x[p + 4];
+    z5 += load(table + f[p + 5] * int64_t{kStride}) * x[p + 5];
+    z6 += load(table + f[p + 6] * int64_t{kStride}) * x[p + 6];
+    z7 += load(table + f[p + 7] * int64_t{kStride}) * x[p + 7];
+  }
+  if (p < end) {
     z0 += load(table + f[p] * int64_t{kStride}) * x[p];
     z1 += load(table + f[p + 1] * int64_t{kStride}) * x[p + 1];
     z2 += load(table + f[p + 2] * int64_t{kStride}) * x[p + 2];
     z3 += load(table + f[p + 3] * int64_t{kStride}) * x[p + 3];
   }
-  for (; p < end; ++p) z0 += load(table + f[p] * int64_t{kStride}) * x[p];
+  return ((z0 + z4) + (z1 + z5)) + ((z2 + z6) + (z3 + z7));
+#else
+  f32x16 z0 = start, z1 = {}, z2 = {}, z3 = {};
+  for (int64_t p = rows.indptr[i]; p < end; p += 4) {
+    z0 += load(table + f[p] * int64_t{kStride}) * x[p];
+    z1 += load(table + f[p + 1] * int64_t{kStride}) * x[p + 1];
+    z2 += load(table + f[p + 2] * int64_t{kStride}) * x[p + 2];
+    z3 += load(table + f[p + 3] * int64_t{kStride}) * x[p + 3];
+  }
   return (z0 + z1) + (z2 + z3);
+#endif
 #endif
 }
 
@@ -78,9 +98,9 @@ static LT_INLINE void axpy(const LaneRows& rows, int64_t i, const f32x16& step, 
   for (int64_t f = 0; f < rows.n_dense; ++f) store(t + f * kStride, load(t + f * kStride) + step * x[f]);
 }
 
-// Bring a later row near: its entries, then the table entries of its rarest features. Entries are sorted by falling
-// frequency, so the last ones are those whose table entries are likely to be far away.
-static inline void prefetch_row(const LaneRows& rows, int64_t i) {
+// Bring a later row near: its entries, its dense columns, and the lines of its rarest features in a table too large for
+// near caches. (Always inlined: a function that does nothing but prefetch is one without effect, and calls of it go.)
+static LT_INLINE void prefetch_row(const LaneRows& rows, int64_t i) {
   const int64_t end = rows.ends[i];
   for (int64_t p = rows.indptr[i]; p < end; p += 16) {
     __builtin_prefetch(rows.indices + p);
@@ -88,17 +108,17 @@ static inline void prefetch_row(const LaneRows& rows, int64_t i) {
   }
 }
 
-static inline void prefetch_dense(const LaneRows& rows, int64_t i) {
+static LT_INLINE void prefetch_dense(const LaneRows& rows, int64_t i) {
   const float* x = rows.dense_row(i);
   for (int64_t f = 0; f < rows.n_dense; f += 16) __builtin_prefetch(x + f);
 }
 
 template <int kStride>
-static inline void prefetch_table(const LaneRows& rows, int64_t i, const float* table) {
-  constexpr int64_t kRare = 32;
+static LT_INLINE void prefetch_rare(const LaneRows& rows, int64_t i, const float* table) {
+  if (rows.n_shared <= kNearFeatures) return;
+  constexpr int64_t kMost = 32;
   const int64_t end = rows.ends[i];
-  const int64_t begin = end - rows.indptr[i] > kRare ? end - kRare : rows.indptr[i];
-  for (int64_t p = begin; p < end; ++p)
+  for (int64_t p = end - rows.indptr[i] > kMost ? end - kMost : rows.indptr[i]; p < end; ++p)
     for (int line = 0; line < kStride; line += kLanes)
       __builtin_prefetch(table + rows.indices[p] * int64_t{kStride} + line);
 }

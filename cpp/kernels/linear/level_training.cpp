@@ -3,13 +3,11 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <cstdlib>
-#include <memory>
-#include <new>
 #include <stdexcept>
 #include <string>
 #include <utility>
 
+#include "kernels/base/aligned_block.h"
 #include "kernels/base/counter_random.h"
 #include "kernels/base/numa.h"
 #include "kernels/linear/node_rows.h"
@@ -18,10 +16,6 @@
 namespace lt {
 
 namespace {
-
-struct FreeDeleter {
-  void operator()(void* p) const { std::free(p); }
-};
 
 // Memory aligned for vectors that only ever grows.
 class Arena {
@@ -36,16 +30,16 @@ class Arena {
   }
   void* bytes(int64_t n) {
     if (n > size_) {
-      const size_t wanted = static_cast<size_t>((n + n / 4 + 4095) / 4096 * 4096);
-      memory_.reset(std::aligned_alloc(4096, wanted));
-      if (!memory_) throw std::bad_alloc();
-      size_ = static_cast<int64_t>(wanted);
+      memory_.reset();
+      size_ = 0;
+      memory_ = aligned_block<char>(n + n / 4);
+      size_ = block_bytes(n + n / 4);
     }
     return memory_.get();
   }
 
  private:
-  std::unique_ptr<void, FreeDeleter> memory_;
+  AlignedBlock<char> memory_;
   int64_t size_ = 0;
 };
 
@@ -56,10 +50,39 @@ struct BlockWeights {
   std::vector<float> value;
 };
 
+// What is kept of a block while it is harvested, in memory that only ever grows.
+class Harvest : public KeptWeights {
+ public:
+  Harvest() {
+    grow = [](KeptWeights& kept) { static_cast<Harvest&>(kept).double_room(); };
+  }
+  void take(BlockWeights& out) {
+    out.feature.assign(feature, feature + n);
+    out.lane.assign(lane, lane + n);
+    out.value.assign(value, value + n);
+    n = 0;
+  }
+
+ private:
+  void double_room() {
+    room = 2 * room + 4096;
+    features_.resize(room);
+    lanes_.resize(room);
+    values_.resize(room);
+    feature = features_.data();
+    lane = lanes_.data();
+    value = values_.data();
+  }
+  std::vector<int32_t> features_;
+  std::vector<uint8_t> lanes_;
+  std::vector<float> values_;
+};
+
 struct Worker {
   Arena weights, solver, sign, cost, flipped;
-  std::vector<int32_t> slot;
+  std::vector<int32_t> slot, positives;  // positives: rows of the node, lane after lane
   GatherScratch gather;
+  Harvest harvest;
 };
 
 // A seed per block, whatever thread solves it.
@@ -78,22 +101,22 @@ LaneTargets block_targets(const LevelData& data, int64_t parent, int64_t first, 
     if (at == rows_end || *at != row)
       throw std::invalid_argument("row " + std::to_string(row) + " is positive for a child of node " +
                                   std::to_string(parent) + " but not among the rows of that node");
-    return at - rows_begin;
+    return node.local_of[at - rows_begin];
   };
-  for (int lane = 0; lane < n_lanes; ++lane)
-    for (int64_t p = data.positive_ptr[first + lane]; p < data.positive_ptr[first + lane + 1]; ++p) {
-      int32_t& slot = worker.slot[local_row(data.positive_rows[p])];
-      if (slot < 0) slot = static_cast<int32_t>(n_slots++);
-    }
+  worker.positives.clear();
+  for (int64_t p = data.positive_ptr[first]; p < data.positive_ptr[first + n_lanes]; ++p) {
+    worker.positives.push_back(local_row(data.positive_rows[p]));
+    int32_t& slot = worker.slot[worker.positives.back()];
+    if (slot < 0) slot = static_cast<int32_t>(n_slots++);
+  }
   float* sign = worker.sign.floats(n_slots * kBlockLabels);
   float* cost = worker.cost.floats(n_slots * kBlockLabels);
   float* flipped = data.known_positive ? worker.flipped.floats(n_slots * kBlockLabels) : nullptr;
   if (flipped) std::fill(flipped, flipped + n_slots * kBlockLabels, 0.0f);
   std::fill(negative_cost, negative_cost + kBlockLabels, 1.0f);
   for (int lane = 0; lane < n_lanes; ++lane) negative_cost[lane] = data.negative_cost[first + lane];
-  for (int64_t i = 0; i < n_rows; ++i) {
+  for (int32_t i : worker.positives) {
     const int64_t slot = worker.slot[i];
-    if (slot < 0) continue;
     const float weight = node.row_weight.empty() ? 1.0f : node.row_weight[i];
     for (int lane = 0; lane < kBlockLabels; ++lane) {
       sign[slot * kBlockLabels + lane] = -1;
@@ -102,7 +125,7 @@ LaneTargets block_targets(const LevelData& data, int64_t parent, int64_t first, 
   }
   for (int lane = 0; lane < n_lanes; ++lane)
     for (int64_t p = data.positive_ptr[first + lane]; p < data.positive_ptr[first + lane + 1]; ++p) {
-      const int64_t slot = worker.slot[local_row(data.positive_rows[p])];
+      const int64_t slot = worker.slot[worker.positives[p - data.positive_ptr[first]]];
       sign[slot * kBlockLabels + lane] = data.positive_sign ? data.positive_sign[p] : 1.0f;
       cost[slot * kBlockLabels + lane] = data.positive_cost[p];
       if (flipped) flipped[slot * kBlockLabels + lane] = data.known_positive[p] ? 0.0f : 1.0f;
@@ -138,42 +161,39 @@ void add_start(const LevelData& data, const LevelParams& params, int64_t first, 
 
 void solve_block(const LevelData& data, const LevelParams& params, int64_t parent, int64_t first, int n_lanes,
                  const NodeRows& node, Worker& worker, BlockWeights& out, float* bias, LaneStatus& status) {
+  const bool budgeted = params.prune_budget >= 0;
   alignas(64) float negative_cost[kBlockLabels];
   const LaneRows rows = node.view();
   const LaneTargets targets = block_targets(data, parent, first, n_lanes, node, worker, negative_cost);
   float* weights = worker.weights.zeros((rows.n_features + 1) * kBlockLabels);
   const LaneKernels& kernels = LT_DISPATCH(lane_kernels);
   if (data.start) add_start(data, params, first, n_lanes, node, 1.0f, weights);
+  void* scratch = worker.solver.bytes(params.dual ? kernels.dual_scratch(rows) : kernels.newton_scratch(rows));
   if (params.dual) {
-    void* scratch = worker.solver.bytes(kernels.dual_scratch(rows));
     SolverParams solver = params.solver;
     solver.sample_first = rows.n_rows < data.X.n_rows;  // where all rows are seen it costs a little precision
     kernels.solve_dual(rows, targets, solver, block_seed(params.seed, params.first_child + first), weights, scratch,
                        &status);
   } else {
-    void* scratch = worker.solver.bytes(kernels.newton_scratch(rows));
     kernels.solve_newton(rows, targets, params.solver, weights, scratch, &status);
   }
 
   if (data.start) add_start(data, params, first, n_lanes, node, -1.0f, weights);
   alignas(64) float cutoff[kBlockLabels];
   std::fill(cutoff, cutoff + kBlockLabels, params.threshold);
-  if (params.prune_budget >= 0) cutoffs_by_budget(rows, targets, params.solver, weights, params.prune_budget, cutoff);
-  const float* bias_weights = weights + rows.n_features * kBlockLabels;
+  const bool singles_apart = rows.shared_ends && !budgeted;  // a budget is shared by all weights of a label
+  if (rows.shared_ends && budgeted) kernels.weigh_singles(rows, targets, scratch, weights);
+  if (budgeted) cutoffs_by_budget(rows, targets, params.solver, weights, params.prune_budget, cutoff);
+  float* bias_weights = weights + rows.n_features * kBlockLabels;
   for (int lane = 0; lane < n_lanes; ++lane)
     bias[first + lane] = std::fabs(bias_weights[lane]) >= cutoff[lane] ? bias_weights[lane] * params.solver.bias : 0;
-  struct Context {
-    BlockWeights& out;
-    int64_t bias_row;
-  } context{out, rows.n_features};
-  kernels.harvest(weights, rows.n_features + 1, n_lanes, cutoff, &context,
-                  [](void* context, int64_t f, int lane, float w) {
-                    auto& [out, bias_row] = *static_cast<Context*>(context);
-                    if (f == bias_row) return;
-                    out.feature.push_back(static_cast<int32_t>(f));
-                    out.lane.push_back(static_cast<uint8_t>(lane));
-                    out.value.push_back(w);
-                  });
+  std::fill(bias_weights, bias_weights + kBlockLabels, 0.0f);
+  kernels.harvest(weights, 0, singles_apart ? rows.n_shared : rows.n_features, n_lanes, cutoff, worker.harvest);
+  if (singles_apart) {
+    kernels.harvest_singles(rows, targets, scratch, cutoff, worker.harvest);
+    kernels.harvest(weights, rows.dense_at(), rows.n_features, n_lanes, cutoff, worker.harvest);
+  }
+  worker.harvest.take(out);
 }
 
 // Merges the blocks of one chunk: features by original id, children ascending within a feature.
@@ -185,15 +205,13 @@ void build_chunk(const NodeRows& node, std::vector<BlockWeights>::iterator block
   std::vector<uint32_t> count(node.original.size(), 0);
   for (int64_t b = 0; b < n_blocks; ++b)
     for (int32_t f : blocks[b].feature) ++count[f];
-  std::vector<int32_t> used;
-  for (size_t f = 0; f < count.size(); ++f)
-    if (count[f]) used.push_back(static_cast<int32_t>(f));
-  std::sort(used.begin(), used.end(), [&](int32_t a, int32_t b) { return node.original[a] < node.original[b]; });
-  chunk.features.reserve(used.size());
-  chunk.entry_ptr.reserve(used.size() + 1);
+  const size_t n_used = count.size() - static_cast<size_t>(std::count(count.begin(), count.end(), 0u));
+  chunk.features.reserve(n_used);
+  chunk.entry_ptr.reserve(n_used + 1);
   std::vector<uint32_t>& next = count;  // from here on: where the next entry of a feature goes
   uint32_t total = 0;
-  for (int32_t f : used) {
+  for (int32_t f : node.by_id) {
+    if (!count[f]) continue;
     chunk.features.push_back(node.original[f]);
     chunk.entry_ptr.push_back(total);
     const uint32_t n = count[f];
@@ -215,7 +233,7 @@ void build_chunk(const NodeRows& node, std::vector<BlockWeights>::iterator block
 }
 
 struct Block {
-  int64_t parent, first;
+  int64_t parent, chunk, first;
   int n_lanes;
 };
 
@@ -281,23 +299,27 @@ bool train_level(const LevelData& data, const LevelParams& params, int n_threads
 
   for (int64_t batch_begin = 0; batch_begin < data.n_parents;) {
     int64_t batch_end = batch_begin, bytes = 0;
+    std::vector<int64_t> place_of(1, 0);  // of the parents' entries in the room
     while (batch_end < data.n_parents) {
-      const int64_t node_bytes =
-          gathered_bytes(data.parent_ptr[batch_end + 1] - data.parent_ptr[batch_end], parent_nnz[batch_end]);
+      const int64_t n_rows = data.parent_ptr[batch_end + 1] - data.parent_ptr[batch_end];
+      const int64_t node_bytes = gathered_bytes(n_rows, parent_nnz[batch_end]);
       if (batch_end > batch_begin && bytes + node_bytes > batch_bytes) break;
       bytes += node_bytes;
+      place_of.push_back(place_of.back() + NodeRows::most_entry_bytes(n_rows, parent_nnz[batch_end]));
       ++batch_end;
     }
 
     // A parent whose rows are more than a batch is alone in it, and is not copied either.
     const bool large = bytes > batch_bytes;
-    char* room = large && bytes <= params.room_bytes ? params.room : nullptr;
+    const bool lent = large && bytes <= params.room_bytes;
+    const AlignedBlock<char> made = aligned_block<char>(lent ? 0 : place_of.back());
+    char* room = lent ? params.room : made.get();
     Batch batch(numa, batch_end - batch_begin, !large);
     if (!team.run(
             batch_end - batch_begin,
             [&](int64_t t, int worker) {
               NodeRows& node = batch.gathered_by(worker, t);
-              gather_rows(data, dense.rows(), batch_begin + t, room, workers[worker].gather, node);
+              gather_rows(data, dense.rows(), batch_begin + t, room + place_of[t], workers[worker].gather, node);
               if (!params.dual)
                 sum_rows(node);
               else if (!data.start)  // a start has weights of its own for features of a single row
@@ -308,17 +330,18 @@ bool train_level(const LevelData& data, const LevelParams& params, int n_threads
 
     std::vector<Block> blocks;
     const int64_t first_chunk = layer.parent_chunks[batch_begin], last_chunk = layer.parent_chunks[batch_end];
-    std::vector<int64_t> chunk_blocks(1, 0), chunk_parent;
+    std::vector<int64_t> chunk_blocks(1, 0);  // where the blocks of a chunk begin
     for (int64_t parent = batch_begin; parent < batch_end; ++parent)
       for (int64_t c = layer.parent_chunks[parent]; c < layer.parent_chunks[parent + 1]; ++c) {
         for (int64_t first = layer.chunk_children[c]; first < layer.chunk_children[c + 1]; first += kBlockLabels)
-          blocks.push_back(
-              {parent, first, static_cast<int>(std::min<int64_t>(kBlockLabels, layer.chunk_children[c + 1] - first))});
+          blocks.push_back({parent, c, first,
+                            static_cast<int>(std::min<int64_t>(kBlockLabels, layer.chunk_children[c + 1] - first))});
         chunk_blocks.push_back(static_cast<int64_t>(blocks.size()));
-        chunk_parent.push_back(parent);
       }
 
     std::vector<BlockWeights> solved(blocks.size());
+    std::vector<std::atomic<int64_t>> unsolved(last_chunk - first_chunk);  // blocks of each chunk
+    for (size_t c = 0; c < unsolved.size(); ++c) unsolved[c] = chunk_blocks[c + 1] - chunk_blocks[c];
     const Poll level_poll = poll ? Poll([&](int64_t done, int64_t) {
       return poll(std::min(n_children, children_done + done * kBlockLabels), n_children);
     })
@@ -338,19 +361,14 @@ bool train_level(const LevelData& data, const LevelParams& params, int n_threads
               }
               unconverged += missed;
               iterations += passes;
+              const int64_t c = block.chunk - first_chunk;
+              if (--unsolved[c] == 0)  // whoever solves the last block of a chunk puts it together
+                build_chunk(batch.rows(block.parent - batch_begin), solved.begin() + chunk_blocks[c],
+                            chunk_blocks[c + 1] - chunk_blocks[c],
+                            layer.chunk_children[block.chunk + 1] - layer.chunk_children[block.chunk],
+                            params.most_entries, chunks[block.chunk]);
             },
             level_poll, true))
-      return false;
-
-    if (!team.run(
-            last_chunk - first_chunk,
-            [&](int64_t t, int) {
-              const int64_t c = first_chunk + t;
-              build_chunk(batch.rows(chunk_parent[t] - batch_begin), solved.begin() + chunk_blocks[t],
-                          chunk_blocks[t + 1] - chunk_blocks[t], layer.chunk_children[c + 1] - layer.chunk_children[c],
-                          params.most_entries, chunks[c]);
-            },
-            poll))
       return false;
     children_done = data.child_ptr[batch_end];
     batch_begin = batch_end;

@@ -59,12 +59,12 @@ struct LevelParams {
   int64_t most_entries = kMostEntries;  // of a chunk; more are refused
   // Where the rows of a parent go that are more than a batch: memory that the caller lends, say of a mapped file. Too
   // small or null: they go to memory of the kernel's own.
-  char* room = nullptr;  // aligned to 4 bytes
+  char* room = nullptr;  // aligned to 64 bytes
   int64_t room_bytes = 0;
 };
 
-// Bytes that gathered rows take in a batch, or in the room above: the entries twice, while they are brought into order.
-inline int64_t gathered_bytes(int64_t n_rows, int64_t nnz) { return 16 * nnz + 28 * n_rows; }
+// Bytes that gathered rows take in a batch, or in the room above: the entries, and up to three zeros after each row.
+inline int64_t gathered_bytes(int64_t n_rows, int64_t nnz) { return 8 * nnz + 68 * n_rows + 64; }
 
 // Bytes that a thread takes at most while it gathers and solves for a parent with so many rows and entries in them;
 // n_dense columns come besides n_cols sparse ones.

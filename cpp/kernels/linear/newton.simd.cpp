@@ -62,7 +62,7 @@ class Newton {
     LaneSum loss_sum, penalty_sum, zero_sum;
     const f32x16 bias_start = load(s_.weights + s_.bias_at() * kLanes) * s_.params.bias;
     for (int64_t i = 0; i < rows.n_rows; ++i) {
-      if (i + 1 < rows.n_rows) prefetch_table<kLanes>(rows, i + 1, s_.weights);
+      if (i + 1 < rows.n_rows) prefetch_rare<kLanes>(rows, i + 1, s_.weights);
       const f32x16 z = dot<kLanes>(rows, i, s_.weights, bias_start);
       const RowTarget target = row_target(s_.targets, i);
       store(s_.scores + i * kLanes, z);
@@ -141,7 +141,7 @@ class Newton {
       if (L::kSleeps && s_.targets.slot[i] < 0 && sleeps_on(i)) continue;
       if (s_.asleep[i] || refresh) store(s_.scores + i * kLanes, dot<kLanes>(rows, i, s_.weights, bias_weight));
       s_.asleep[i] = 0;
-      if (i + 1 < rows.n_rows) prefetch_table<kLanes>(rows, i + 1, s_.step);
+      if (i + 1 < rows.n_rows) prefetch_rare<kLanes>(rows, i + 1, s_.step);
       store(s_.moves + s_.n_awake * kLanes, dot<kLanes>(rows, i, s_.step, bias_step_));
       s_.awake[s_.n_awake++] = static_cast<int32_t>(i);
     }

@@ -1,6 +1,8 @@
 #include "kernels/linear/node_rows.h"
 
 #include <algorithm>
+#include <bit>
+#include <utility>
 
 namespace lt {
 
@@ -20,79 +22,129 @@ DenseCopy::DenseCopy(const MatrixView<const float>& matrix) {
   rows_ = {matrix.n_cols, padded_.empty() ? matrix.data : padded_.data(), width, sq_norms_.data()};
 }
 
+namespace {
+
+int64_t fours(int64_t n) { return (n + 3) / 4; }
+
+// Writes the entries of every row: those of the most frequent features, of rarer ones if there are so many, and of
+// features of a single row, in this order.
+void place_rows(const CsrView& X, char* room, GatherScratch& scratch, NodeRows& node) {
+  const auto [to_indices, to_values] = node.place(node.n_entries(), room);
+  const int32_t n_shared = static_cast<int32_t>(node.n_shared);
+  const int32_t begin_of_part[] = {0, static_cast<int32_t>(std::min(kNearFeatures, node.n_shared)), n_shared,
+                                   INT32_MAX};
+  for (size_t i = 0; i < node.rows.size(); ++i) {
+    const int64_t begin = X.begin(node.rows[i]), size = X.row_nnz(node.rows[i]);
+    if (static_cast<int64_t>(scratch.row.size()) < size + 1) scratch.row.resize(size + 1);
+    scratch.names.resize(std::max<size_t>(scratch.names.size(), size));
+    for (int64_t p = 0; p < size; ++p) scratch.names[p] = scratch.local[X.indices[begin + p]];
+    int64_t n_written = 0;
+    for (int part = 0; part < 3; ++part) {
+      const int32_t from = begin_of_part[part], to = begin_of_part[part + 1];
+      for (int64_t p = 0; from < to && p < size; ++p) {  // without a branch: which part it is in cannot be foreseen
+        scratch.row[n_written] = {scratch.names[p], X.values[begin + p]};
+        n_written += scratch.names[p] >= from && scratch.names[p] < to;
+      }
+    }
+    int64_t at = node.indptr[i];
+    for (int64_t p = 0; p < size; ++p, ++at) {
+      to_indices[at] = scratch.row[p].feature;
+      to_values[at] = scratch.row[p].value;
+    }
+    node.ends.push_back(at);
+    for (; at < node.indptr[i + 1]; ++at) {
+      to_indices[at] = to_indices[at - 1];
+      to_values[at] = 0;
+    }
+  }
+}
+
+// The rows of a parent by length, equal ones by number: loops over rows of equal length end where they are expected to.
+void order_rows(const CsrView& X, const int32_t* rows, int64_t n, GatherScratch& scratch, NodeRows& node) {
+  int64_t longest = 0;
+  for (int64_t i = 0; i < n; ++i) longest = std::max(longest, fours(X.row_nnz(rows[i])));
+  scratch.first.assign(longest + 2, 0);
+  for (int64_t i = 0; i < n; ++i) ++scratch.first[fours(X.row_nnz(rows[i])) + 1];
+  for (int64_t length = 0; length < longest; ++length) scratch.first[length + 1] += scratch.first[length];
+  node.rows.resize(n);
+  node.local_of.resize(n);
+  for (int64_t i = 0; i < n; ++i) {
+    const int32_t k = scratch.first[fours(X.row_nnz(rows[i]))]++;
+    node.rows[k] = rows[i];
+    node.local_of[i] = k;
+  }
+}
+
+}  // namespace
+
 void gather_rows(const LevelData& data, const DenseRows& dense, int64_t parent, char* room, GatherScratch& scratch,
                  NodeRows& node) {
   const CsrView& X = data.X;
-  const int32_t* rows = data.parent_rows + data.parent_ptr[parent];
+  const int32_t* numbers = data.parent_rows + data.parent_ptr[parent];
   const float* weight = data.parent_weight ? data.parent_weight + data.parent_ptr[parent] : nullptr;
   const int64_t n = data.parent_ptr[parent + 1] - data.parent_ptr[parent];
+  for (int64_t i = 0; i < n; ++i) check_row(X, numbers[i]);
+  order_rows(X, numbers, n, scratch, node);
+  const std::vector<int32_t>& rows = node.rows;
   scratch.count.resize(X.n_cols);
   scratch.local.resize(X.n_cols);
   node.indptr.assign(1, 0);
   node.indptr.reserve(n + 1);
-  for (int64_t i = 0; i < n; ++i) check_row(X, rows[i]);
+  scratch.used.resize((X.n_cols + 63) / 64);
   for (int64_t i = 0; i < n; ++i) {
-    for (int64_t p = X.begin(rows[i]); p < X.end(rows[i]); ++p)
-      if (scratch.count[X.indices[p]]++ == 0) node.original.push_back(X.indices[p]);
-    node.indptr.push_back(node.indptr.back() + X.row_nnz(rows[i]));
+    for (int64_t p = X.begin(rows[i]); p < X.end(rows[i]); ++p) {
+      const int32_t f = X.indices[p];
+      ++scratch.count[f];
+      scratch.used[f >> 6] |= uint64_t{1} << (f & 63);
+    }
+    node.indptr.push_back(node.indptr.back() + 4 * fours(X.row_nnz(rows[i])));
   }
-  // Falling frequency, then feature id, as one number each.
-  scratch.keys.clear();
-  for (int32_t f : node.original)
-    scratch.keys.push_back(static_cast<uint64_t>(~static_cast<uint32_t>(scratch.count[f])) << 32 |
-                           static_cast<uint32_t>(f));
-  std::sort(scratch.keys.begin(), scratch.keys.end());
-  scratch.next.resize(node.original.size());
-  int64_t nnz = 0;
-  for (size_t k = 0; k < scratch.keys.size(); ++k) {
-    const int32_t f = static_cast<int32_t>(scratch.keys[k] & 0xFFFFFFFFu);
+  // Features in order of their ids, then by falling frequency: as many places are left before a feature as are taken by
+  // more frequent ones.
+  scratch.first.assign(n + 1, 0);
+  for (size_t word = 0; word < scratch.used.size(); ++word) {
+    for (uint64_t left = scratch.used[word]; left; left &= left - 1) {
+      const int32_t f = static_cast<int32_t>(word * 64 + std::countr_zero(left));
+      node.by_id.push_back(f);
+      ++scratch.first[scratch.count[f]];
+    }
+    scratch.used[word] = 0;
+  }
+  int32_t taken = 0;
+  for (int64_t frequency = n; frequency >= 0; --frequency) taken += std::exchange(scratch.first[frequency], taken);
+  node.original.resize(node.by_id.size());
+  for (int32_t& f : node.by_id) {
+    const int32_t k = scratch.first[scratch.count[f]]++;
     node.original[k] = f;
-    scratch.local[f] = static_cast<int32_t>(k);
-    scratch.next[k] = nnz;
-    nnz += scratch.count[f];
+    scratch.local[f] = k;
+    f = k;
+  }
+  for (const int32_t f : node.original) {
     node.n_shared += scratch.count[f] > 1;
     scratch.count[f] = 0;
   }
-  // Entries of a row lie by falling frequency of their feature: the solver prefetches the rare ones, at the end. To the
-  // columns and back is that order, without sorting any row.
-  ColumnEntry* columns = reinterpret_cast<ColumnEntry*>(room ? room + NodeRows::entry_bytes(nnz) : nullptr);
-  if (!columns) {
-    scratch.columns.resize(nnz);
-    columns = scratch.columns.data();
-  }
-  for (int64_t i = 0; i < n; ++i)
-    for (int64_t p = X.begin(rows[i]); p < X.end(rows[i]); ++p)
-      columns[scratch.next[scratch.local[X.indices[p]]]++] = {static_cast<int32_t>(i), X.values[p]};
-  const auto [to_indices, to_values] = node.place(nnz, room);
-  std::vector<int64_t>& next = node.indptr;  // moved on by one row while it is written to, and then back
-  int64_t at = 0;
-  for (size_t k = 0; k < scratch.keys.size(); ++k)
-    for (; at < scratch.next[k]; ++at) {
-      const int64_t to = next[columns[at].row]++;
-      to_indices[to] = static_cast<int32_t>(k);
-      to_values[to] = columns[at].value;
-    }
-  std::move_backward(next.begin(), next.end() - 1, next.end());
-  next[0] = 0;
+  place_rows(X, room, scratch, node);
   node.n_sparse = static_cast<int64_t>(node.original.size());
   node.dense = dense;
-  node.dense_rows = rows;
-  for (int64_t f = 0; f < dense.n_cols; ++f) node.original.push_back(static_cast<int32_t>(X.n_cols + f));
+  for (int64_t f = 0; f < dense.n_cols; ++f) {
+    node.by_id.push_back(static_cast<int32_t>(node.original.size()));
+    node.original.push_back(static_cast<int32_t>(X.n_cols + f));
+  }
   node.sq_norms.reserve(n);
   for (int64_t i = 0; i < n; ++i) {
     float sq_norm = 0;
-    for (int64_t p = node.indptr[i]; p < node.indptr[i + 1]; ++p) sq_norm += node.values[p] * node.values[p];
+    for (int64_t p = node.indptr[i]; p < node.ends[i]; ++p) sq_norm += node.values[p] * node.values[p];
     node.sq_norms.push_back(dense.n_cols ? sq_norm + dense.sq_norms[rows[i]] : sq_norm);
-    if (data.row_weight || weight)
-      node.row_weight.push_back((data.row_weight ? data.row_weight[rows[i]] : 1.0f) * (weight ? weight[i] : 1.0f));
+    if (data.row_weight || weight) node.row_weight.push_back(data.row_weight ? data.row_weight[rows[i]] : 1.0f);
     if (data.known_row) node.known.push_back(data.known_row[rows[i]]);
   }
+  for (int64_t i = 0; weight && i < n; ++i) node.row_weight[node.local_of[i]] *= weight[i];
 }
 
 void split_rows(NodeRows& node) {
   if (node.n_shared == node.n_sparse) return;
   for (size_t i = 0; i < node.sq_norms.size(); ++i) {
-    int64_t end = node.indptr[i + 1];
+    int64_t end = node.ends[i];
     float sq = 0;
     for (; end > node.indptr[i] && node.indices[end - 1] >= node.n_shared; --end)
       sq += node.values[end - 1] * node.values[end - 1];
@@ -106,11 +158,11 @@ void sum_rows(NodeRows& node) {
   std::vector<double> plain(d, 0.0), weighted(d, 0.0);
   for (size_t i = 0; i < n; ++i) {
     const double weight = node.row_weight.empty() ? 1.0 : node.row_weight[i];
-    for (int64_t p = node.indptr[i]; p < node.indptr[i + 1]; ++p) {
+    for (int64_t p = node.indptr[i]; p < node.ends[i]; ++p) {
       plain[node.indices[p]] += node.values[p];
       weighted[node.indices[p]] += weight * node.values[p];
     }
-    const float* x = node.dense.data + node.dense_rows[i] * node.dense.stride;
+    const float* x = node.dense.data + node.rows[i] * node.dense.stride;
     for (int64_t f = 0; f < node.dense.n_cols; ++f) {
       plain[node.n_sparse + f] += x[f];
       weighted[node.n_sparse + f] += weight * x[f];

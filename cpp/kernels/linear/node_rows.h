@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/base/aligned_block.h"
 #include "kernels/base/numa.h"
 #include "kernels/linear/lane_problem.h"
 #include "kernels/linear/level_training.h"
@@ -35,34 +36,36 @@ class DenseCopy {
 
 // The rows of one parent, features renamed by falling frequency within the parent.
 struct NodeRows {
-  std::vector<int64_t> indptr;
-  const int32_t* indices = nullptr;  // of the entries, in `own` or in memory that the caller lent
+  std::vector<int32_t> rows;          // numbers in X, shorter rows first
+  std::vector<int32_t> local_of;      // for the rows in the order of their numbers: where they are among `rows`
+  std::vector<int64_t> indptr, ends;  // see LaneRows
+  const int32_t* indices = nullptr;   // of the entries, in memory that the caller lent, or of a copy in `own`
   const float* values = nullptr;
-  std::unique_ptr<char[]> own;
+  AlignedBlock<char> own;
   std::vector<float> sq_norms;
   std::vector<int64_t> shared_ends;  // empty, or (rows): see LaneRows
   std::vector<float> single_sq;
-  std::vector<float> row_weight;        // empty, or (rows): what a row weighs as a negative
-  std::vector<uint8_t> known;           // empty, or (rows)
-  std::vector<float> mean;              // primal only, (n_features): mean of the rows
-  std::vector<float> weighted_sum;      // primal only, (n_features): sum of the rows times their weight
-  std::vector<int32_t> original;        // (n_features): feature id of each local feature
-  int64_t n_shared = 0;                 // sparse features of more than one row: the first ones
-  int64_t n_sparse = 0;                 // features that are not dense: the first ones
-  DenseRows dense;                      // columns that are not gathered: whole rows are read where they lie ...
-  const int32_t* dense_rows = nullptr;  // ... under these numbers (rows)
+  std::vector<float> row_weight;    // empty, or (rows): what a row weighs as a negative
+  std::vector<uint8_t> known;       // empty, or (rows)
+  std::vector<float> mean;          // primal only, (n_features): mean of the rows
+  std::vector<float> weighted_sum;  // primal only, (n_features): sum of the rows times their weight
+  std::vector<int32_t> original;    // (n_features): feature id of each local feature
+  std::vector<int32_t> by_id;       // (n_features): local features in order of their ids
+  int64_t n_shared = 0;             // sparse features of more than one row: the first ones
+  int64_t n_sparse = 0;             // features that are not dense: the first ones
+  DenseRows dense;                  // columns that are not gathered: whole rows are read where they lie
 
-  int64_t nnz() const { return indptr.back(); }
-  static int64_t entry_bytes(int64_t nnz) { return nnz * static_cast<int64_t>(sizeof(int32_t) + sizeof(float)); }
+  int64_t n_entries() const { return indptr.back(); }  // the zeros after each row included
+  static int64_t entry_bytes(int64_t n) { return n * static_cast<int64_t>(sizeof(int32_t) + sizeof(float)); }
+  // Room for rows with nnz entries together, up to the next line of memory.
+  static int64_t most_entry_bytes(int64_t n_rows, int64_t nnz) {
+    return (entry_bytes(nnz + 3 * n_rows) + 63) / 64 * 64;
+  }
 
-  // Puts the entries into `room` (null: memory of its own) and returns where they may be written.
-  std::pair<int32_t*, float*> place(int64_t nnz, char* room) {
-    if (!room) {
-      own.reset(new char[entry_bytes(nnz)]);
-      room = own.get();
-    }
+  // Puts n entries into `room` and returns where they may be written.
+  std::pair<int32_t*, float*> place(int64_t n, char* room) {
     auto* to_values = reinterpret_cast<float*>(room);
-    auto* to_indices = reinterpret_cast<int32_t*>(to_values + nnz);
+    auto* to_indices = reinterpret_cast<int32_t*>(to_values + n);
     indices = to_indices;
     values = to_values;
     return {to_indices, to_values};
@@ -71,10 +74,14 @@ struct NodeRows {
   // The same rows in memory that the calling thread is the first to touch.
   NodeRows copy() const {
     NodeRows out;
+    out.rows = rows;
+    out.local_of = local_of;
     out.indptr = indptr;
-    const auto [to_indices, to_values] = out.place(nnz(), nullptr);
-    std::copy(indices, indices + nnz(), to_indices);
-    std::copy(values, values + nnz(), to_values);
+    out.ends = ends;
+    out.own = aligned_block<char>(entry_bytes(n_entries()));
+    const auto [to_indices, to_values] = out.place(n_entries(), out.own.get());
+    std::copy(indices, indices + n_entries(), to_indices);
+    std::copy(values, values + n_entries(), to_values);
     out.sq_norms = sq_norms;
     out.shared_ends = shared_ends;
     out.single_sq = single_sq;
@@ -83,10 +90,10 @@ struct NodeRows {
     out.mean = mean;
     out.weighted_sum = weighted_sum;
     out.original = original;
+    out.by_id = by_id;
     out.n_shared = n_shared;
     out.n_sparse = n_sparse;
     out.dense = dense;
-    out.dense_rows = dense_rows;
     return out;
   }
 
@@ -94,37 +101,38 @@ struct NodeRows {
     return {static_cast<int64_t>(sq_norms.size()),
             static_cast<int64_t>(original.size()),
             indptr.data(),
-            indptr.data() + 1,
+            ends.data(),
             indices,
             values,
             sq_norms.data(),
             shared_ends.empty() ? nullptr : shared_ends.data(),
             single_sq.data(),
+            n_shared,
             dense.n_cols,
             dense.data,
             dense.stride,
-            dense_rows,
+            rows.data(),
             mean.data(),
             weighted_sum.data()};
   }
 };
 
-// Row of a node and value, in a column.
-struct ColumnEntry {
-  int32_t row;
+struct RowEntry {
+  int32_t feature;
   float value;
 };
 
-// A worker's arrays, kept between nodes; `count` (one per feature of X) is zero outside gather_rows.
+// A worker's arrays, kept between nodes; `count` (one per feature of X) and `used` (a bit per feature) are zero outside
+// gather_rows.
 struct GatherScratch {
   std::vector<int32_t> count, local;
-  std::vector<uint64_t> keys;
-  std::vector<int64_t> next;
-  std::vector<ColumnEntry> columns;  // by local feature
+  std::vector<uint64_t> used;
+  std::vector<int32_t> first;  // of the features that as many rows have, or of the rows that are as long
+  std::vector<int32_t> names;  // of the features of a row, local
+  std::vector<RowEntry> row;
 };
 
-// Gathers the rows of a parent into `node`, which is empty. `room`: where the entries go and are brought into order, or
-// null for other memory.
+// Gathers the rows of a parent into `node`, which is empty. `room`: most_entry_bytes for the entries.
 void gather_rows(const LevelData& data, const DenseRows& dense, int64_t parent, char* room, GatherScratch& scratch,
                  NodeRows& node);
 

@@ -1,12 +1,16 @@
 #include "kernels/tree/label_features.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
+#include <cstring>
 #include <functional>
 #include <stdexcept>
 #include <string>
 #include <utility>
+
+#include "kernels/base/aligned_block.h"
 
 namespace lt {
 
@@ -24,57 +28,107 @@ double inverse_norm(const float* values, int64_t n, int64_t label) {
   return squares > 0 ? 1 / std::sqrt(squares) : 0;
 }
 
-// One dense row and the set of its columns in use: a bitmap with a bitmap of its non-zero words above it, so that
-// walking the columns in order costs their number plus n_cols / 4096.
+// One dense row and the set of its columns in use: a bitmap with a mark for every 8 words of it, so that walking the
+// columns in order costs their number plus n_cols / 4096. Nothing but loops depends on the data: a branch for every
+// column would be foreseen half of the time.
 class SparseSum {
  public:
-  explicit SparseSum(int64_t n_cols) : sums_(n_cols), words_((n_cols + 63) / 64), summary_((words_.size() + 63) / 64) {}
+  explicit SparseSum(int64_t n_cols)
+      : sums_(n_cols), words_((n_cols + 511) / 512 * 8), marks_((n_cols + 4095) / 4096 * 8) {}
 
   void add(const CsrView& X, int64_t row, float weight) {
     for (int64_t t = X.begin(row); t < X.end(row); ++t) {
       const uint32_t column = X.indices[t];
       sums_[column] += weight * X.values[t];
       words_[column >> 6] |= uint64_t{1} << (column & 63);
-      summary_[column >> 12] |= uint64_t{1} << ((column >> 6) & 63);
+      marks_[column >> 9] = 1;
     }
   }
 
-  // Writes the sums that are not zero in column order and clears; returns their number.
+  // Writes the sums that are not zero in column order and clears; returns their number. `columns` has room for kAtOnce
+  // more.
   int64_t drain(int32_t* columns, float* values) {
-    int64_t n = 0;
-    for (size_t s = 0; s < summary_.size(); ++s) {
-      for (uint64_t in_use = std::exchange(summary_[s], 0); in_use; in_use &= in_use - 1) {
-        const size_t w = s * 64 + std::countr_zero(in_use);
-        for (uint64_t word = std::exchange(words_[w], 0); word; word &= word - 1) {
-          const size_t column = w * 64 + std::countr_zero(word);
-          columns[n] = static_cast<int32_t>(column);
-          values[n] = std::exchange(sums_[column], 0.0f);
-          n += values[n] != 0;
-        }
+    int64_t n_used = 0;
+    for (size_t eight = 0; eight + 8 <= marks_.size(); eight += 8) {
+      uint64_t marked;
+      std::memcpy(&marked, &marks_[eight], 8);
+      if (!marked) continue;
+      int in_use[64], n_words = 0, groups[8], n_groups = 0;
+      for (int g = 0; g < 8; ++g) {
+        groups[n_groups] = g * 8;
+        n_groups += marks_[eight + g];
       }
+      std::memset(&marks_[eight], 0, 8);
+      const size_t first = eight * 8;
+      for (int g = 0; g < n_groups; ++g)
+        for (int w = groups[g]; w < groups[g] + 8; ++w) {
+          in_use[n_words] = w;
+          n_words += words_[first + w] != 0;
+        }
+      for (int k = 0; k < n_words; ++k) {
+        const size_t w = first + in_use[k];
+        for (uint64_t word = std::exchange(words_[w], 0); word;)
+          for (int bit = 0; bit < kAtOnce; ++bit) {
+            columns[n_used] = static_cast<int32_t>(w * 64) + __builtin_ctzll(word | kTop);
+            n_used += word != 0;
+            word &= word - 1;
+          }
+      }
+    }
+    int64_t n = 0;
+    for (int64_t i = 0; i < n_used; ++i) {
+      columns[n] = columns[i];
+      values[n] = std::exchange(sums_[columns[i]], 0.0f);
+      n += values[n] != 0;
     }
     return n;
   }
 
+  static constexpr int kAtOnce = 4;  // columns of a word
+
  private:
+  static constexpr uint64_t kTop = uint64_t{1} << 63;  // makes a word of zero one that has a first bit
   std::vector<float> sums_;
-  std::vector<uint64_t> words_, summary_;
+  std::vector<uint64_t> words_;
+  std::vector<uint8_t> marks_;  // (a multiple of 8)
 };
 
-// Moves the `keep` largest entries to the front, in column order; returns how many are left.
-int64_t keep_largest(int64_t keep, int64_t n, int32_t* columns, float* values, std::vector<uint64_t>& keys) {
+// What choosing the largest entries of a label needs.
+struct Selection {
+  std::array<uint32_t, 2048> counts;
+  std::vector<uint64_t> keys;
+};
+
+// Moves the `keep` largest entries to the front, in column order; returns how many are left. They are counted by the
+// first bits of their absolute values, which order like the values, and only those that share the bits of the last one
+// kept are compared.
+int64_t keep_largest(int64_t keep, int64_t n, int32_t* columns, float* values, Selection& selection) {
   if (keep == 0 || n <= keep) return n;
-  const auto key = [&](int64_t i) {  // absolute values order like their bits; of equal ones the first is the largest
-    return uint64_t{std::bit_cast<uint32_t>(values[i]) & 0x7FFFFFFFu} << 32 | static_cast<uint32_t>(n - i);
-  };
-  keys.resize(n);
-  for (int64_t i = 0; i < n; ++i) keys[i] = key(i);
-  std::nth_element(keys.begin(), keys.begin() + (keep - 1), keys.end(), std::greater<>());
-  const uint64_t smallest = keys[keep - 1];
-  for (int64_t i = 0, next = 0; next < keep; ++i) {
-    if (key(i) < smallest) continue;
+  constexpr int kShift = 20;
+  const auto bits = [&](int64_t i) { return std::bit_cast<uint32_t>(values[i]) & 0x7FFFFFFFu; };
+  const auto key = [&](int64_t i) {
+    return uint64_t{bits(i)} << 32 | static_cast<uint32_t>(n - i);
+  };  // ties: the first
+  auto& counts = selection.counts;
+  counts.fill(0);
+  for (int64_t i = 0; i < n; ++i) ++counts[bits(i) >> kShift];
+  int64_t missing = keep;
+  uint32_t last = static_cast<uint32_t>(counts.size()) - 1;
+  for (; counts[last] < missing; --last) missing -= counts[last];
+  selection.keys.resize(n + 1);
+  int64_t n_keys = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    selection.keys[n_keys] = key(i);
+    n_keys += bits(i) >> kShift == last;
+  }
+  const auto begin = selection.keys.begin();
+  std::nth_element(begin, begin + (missing - 1), begin + n_keys, std::greater<>());
+  const uint64_t smallest = begin[missing - 1];
+  for (int64_t i = 0, next = 0; i < n; ++i) {
+    const bool kept = key(i) >= smallest;
     columns[next] = columns[i];
-    values[next++] = values[i];
+    values[next] = values[i];
+    next += kept;
   }
   return keep;
 }
@@ -92,12 +146,12 @@ void add_scaled(const float* x, float weight, int64_t n, float* out) {
 
 struct Scratch {
   Scratch(int64_t n_cols, int64_t n_dense)  // one more: a zero is written before it is passed over
-      : sum(n_cols), dense(n_dense), columns(n_cols + n_dense + 1), values(n_cols + n_dense + 1) {}
+      : sum(n_cols), dense(n_dense), columns(n_cols + n_dense + SparseSum::kAtOnce), values(n_cols + n_dense + 1) {}
   SparseSum sum;
   std::vector<float> dense;  // zero between labels
   std::vector<int32_t> columns;
   std::vector<float> values;
-  std::vector<uint64_t> keys;
+  Selection selection;
 };
 
 }  // namespace
@@ -113,6 +167,10 @@ bool sum_positive_rows(const CsrView& X, const CsrView& labels, int64_t max_feat
     if (!scratch[worker]) scratch[worker] = std::make_unique<Scratch>(X.n_cols, dense.n_cols);
     Scratch& mine = *scratch[worker];
     LabelBlock block;
+    if (max_features > 0) {  // room that is not written to costs nothing
+      block.columns.reserve(kLabelsPerBlock * max_features);
+      block.values.reserve(kLabelsPerBlock * max_features);
+    }
     for (int64_t l = b * kLabelsPerBlock; l < std::min(n_labels, (b + 1) * kLabelsPerBlock); ++l) {
       for (int64_t t = labels.begin(l); t < labels.end(l); ++t) {
         const int32_t row = labels.indices[t];
@@ -125,15 +183,17 @@ bool sum_positive_rows(const CsrView& X, const CsrView& labels, int64_t max_feat
         mine.values[n] = std::exchange(mine.dense[j], 0.0f);
         n += mine.values[n] != 0;
       }
-      n = keep_largest(max_features, n, mine.columns.data(), mine.values.data(), mine.keys);
+      n = keep_largest(max_features, n, mine.columns.data(), mine.values.data(), mine.selection);
       const double factor = inverse_norm(mine.values.data(), n, l);
       for (int64_t i = 0; i < n; ++i) mine.values[i] = static_cast<float>(mine.values[i] * factor);
       block.columns.insert(block.columns.end(), mine.columns.begin(), mine.columns.begin() + n);
       block.values.insert(block.values.end(), mine.values.begin(), mine.values.begin() + n);
       out.indptr[l + 1] = n;
     }
-    block.columns.shrink_to_fit();
-    block.values.shrink_to_fit();
+    if (max_features <= 0) {
+      block.columns.shrink_to_fit();
+      block.values.shrink_to_fit();
+    }
     blocks[b] = std::move(block);
   };
   if (!parallel_for(n_blocks, n_threads, sum_block, poll)) return false;
@@ -141,6 +201,8 @@ bool sum_positive_rows(const CsrView& X, const CsrView& labels, int64_t max_feat
   for (int64_t l = 0; l < n_labels; ++l) out.indptr[l + 1] += out.indptr[l];
   out.indices.reset(new int32_t[out.indptr[n_labels]]);
   out.values.reset(new float[out.indptr[n_labels]]);
+  ask_for_huge_pages(out.indices.get(), 4 * out.indptr[n_labels]);
+  ask_for_huge_pages(out.values.get(), 4 * out.indptr[n_labels]);
   // A block is freed as soon as it is copied, and pages of the result exist only once written: the peak stays near one.
   return parallel_for(
       n_blocks, n_threads,

@@ -60,7 +60,7 @@ def beam_widths(beam: int | Sequence[int] | None, level_sizes: Sequence[int]) ->
     inner = [int(size) for size in level_sizes[:-1]]
     if beam is None:
         return inner
-    if np.ndim(beam) == 0:
+    if isinstance(beam, int) or np.ndim(beam) == 0:  # most calls, and quick
         width = as_k(beam, "beam")
         return [min(width, most) for most in inner]
     widths = [as_k(width, "beam") for width in beam]  # type: ignore[union-attr]
