@@ -97,7 +97,7 @@ docs: setup  ## build the documentation into docs/_build/html, warnings are erro
 # exceptions thrown by the core are not seen. What they find goes to a file, since pytest captures what tests print; a
 # refused allocation is not a finding, tests of hostile files ask for absurd ones.
 ASAN := build/asan
-sanitize: setup  ## run the tests on a core built with the address and undefined-behaviour sanitizers
+sanitize: setup  ## run all tests on a core built with the address and undefined-behaviour sanitizers
 	@echo "Building the native core with sanitizers"
 	@$(PREFIX_PATH) $(PIP) install --no-deps --no-build-isolation --upgrade --target $(ASAN)/site \
 	  --config-settings=build-dir=$(ASAN)/cmake --config-settings=cmake.build-type=RelWithDebInfo \
@@ -109,7 +109,8 @@ sanitize: setup  ## run the tests on a core built with the address and undefined
 	LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libstdc++.so)" PYTHONMALLOC=malloc \
 	  ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:log_path=$(CURDIR)/$(ASAN)/found \
 	  UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1:log_path=$(CURDIR)/$(ASAN)/found \
-	  $(ASAN)/venv/bin/python -m pytest $(or $(ARGS),tests) || { cat $(ASAN)/found.* 2> /dev/null; exit 1; }
+	  $(ASAN)/venv/bin/python tests/side_by_side.py $(ARGS) || { cat $(ASAN)/found.* 2> /dev/null; exit 1; }
+	@! grep -l -e 'ERROR: AddressSanitizer' -e 'runtime error:' $(ASAN)/found.* 2> /dev/null
 
 tsan:  ## run the threaded kernels under the thread sanitizer (no Python; minutes to build the first time)
 	@tests/native/run.sh tsan
