@@ -154,7 +154,7 @@ void descend(LaneRows rows, const LaneTargets& targets, const SolverParams& para
 
   int32_t* order = scratch.order;
   Rng rng{seed * 0x9E3779B97F4A7C15ull | 1};
-  i32x16 done = absent, frozen = absent;  // lanes that have converged; these, and others until the next full pass
+  i32x16 frozen = absent;
   const int64_t sampled = params.max_iter < kFewPasses || !params.sample_first ? 1 : sample_step(n);
   int64_t n_awake = 0;
   for (int64_t i = 0; i < n; ++i)
@@ -218,16 +218,17 @@ void descend(LaneRows rows, const LaneTargets& targets, const SolverParams& para
         status->violation[lane] = spread[lane];
       }
     }
-    if (full) done = settled;
-    frozen = settled;
-    if (!all(settled)) continue;
+    if (!all(settled)) {
+      if (!full) frozen = settled;
+      continue;
+    }
     if (full) {
       for (int lane = 0; lane < targets.n_lanes; ++lane) status->converged[lane] = true;
       break;
     }
     for (int64_t i = 0; i < n; ++i) order[i] = static_cast<int32_t>(i);
     n_awake = n;
-    frozen = done;
+    frozen = absent;
   }
 }
 

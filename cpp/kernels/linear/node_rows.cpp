@@ -60,16 +60,18 @@ void place_rows(const CsrView& X, char* room, GatherScratch& scratch, NodeRows& 
 }
 
 // The rows of a parent by length, equal ones by number: loops over rows of equal length end where they are expected to.
+// All rows of X stay as they come: of those that are descended over from the start, short ones would decide too much.
 void order_rows(const CsrView& X, const int32_t* rows, int64_t n, GatherScratch& scratch, NodeRows& node) {
+  const auto length_of = [&](int64_t i) { return n < X.n_rows ? fours(X.row_nnz(rows[i])) : 0; };
   int64_t longest = 0;
-  for (int64_t i = 0; i < n; ++i) longest = std::max(longest, fours(X.row_nnz(rows[i])));
+  for (int64_t i = 0; i < n; ++i) longest = std::max(longest, length_of(i));
   scratch.first.assign(longest + 2, 0);
-  for (int64_t i = 0; i < n; ++i) ++scratch.first[fours(X.row_nnz(rows[i])) + 1];
+  for (int64_t i = 0; i < n; ++i) ++scratch.first[length_of(i) + 1];
   for (int64_t length = 0; length < longest; ++length) scratch.first[length + 1] += scratch.first[length];
   node.rows.resize(n);
   node.local_of.resize(n);
   for (int64_t i = 0; i < n; ++i) {
-    const int32_t k = scratch.first[fours(X.row_nnz(rows[i]))]++;
+    const int32_t k = scratch.first[length_of(i)]++;
     node.rows[k] = rows[i];
     node.local_of[i] = k;
   }

@@ -36,7 +36,7 @@ class DenseCopy {
 
 // The rows of one parent, features renamed by falling frequency within the parent.
 struct NodeRows {
-  std::vector<int32_t> rows;          // numbers in X, shorter rows first
+  std::vector<int32_t> rows;          // numbers in X, shorter rows first unless all are here
   std::vector<int32_t> local_of;      // for the rows in the order of their numbers: where they are among `rows`
   std::vector<int64_t> indptr, ends;  // see LaneRows
   const int32_t* indices = nullptr;   // of the entries, in memory that the caller lent, or of a copy in `own`
