@@ -1,4 +1,4 @@
-"""The whole suite in several processes: ``python tests/side_by_side.py``, which ``make sanitize`` runs.
+"""The whole suite in several processes, for ``make sanitize``: ``python tests/side_by_side.py``.
 
 Every folder of tests is a process of its own, as are the files of large folders; two run at a time,
 or as many as ``LONGTAIL_TEST_JOBS`` says. A line tells how each ended, with all that it printed

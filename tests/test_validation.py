@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import weakref
 
 import numpy as np
 import pandas as pd
@@ -88,6 +89,11 @@ def test_matrices_around_arrays_are_like_those_of_scipy(
     assert csr(X.indptr, X.indices, X.data, 9).shape == (5, 9)
 
 
+def looking_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_validation, "_is_ready", lambda X: False)
+    monkeypatch.setattr(_validation, "_matrix", None)
+
+
 @pytest.mark.parametrize("kind", ["sparse", "dense", "blocks"])
 def test_what_has_come_through_is_not_looked_at_again(
     monkeypatch: pytest.MonkeyPatch, kind: str
@@ -98,7 +104,7 @@ def test_what_has_come_through_is_not_looked_at_again(
     assert let_pass(passed) is passed and passed is not given
     with pytest.raises(ValueError, match="features, but the model was fitted with 7"):
         as_features(passed, blocks=True, n_features=7)
-    monkeypatch.setattr(_validation, "_matrix", None)  # looking would be an error
+    looking_is_an_error(monkeypatch)
     assert as_features(passed, blocks=True) is passed
     with pytest.raises(TypeError, match="NoneType"):
         as_features(given, blocks=True)
@@ -109,7 +115,7 @@ def test_what_has_come_through_is_not_looked_at_again(
 def test_what_a_kernel_has_just_made_is_marked_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     X = sp.random(5, 4, 0.5, "csr", np.float32, np.random.default_rng(0))
     assert let_pass(X, own=True) is X and let_pass(X) is X
-    monkeypatch.setattr(_validation, "_matrix", None)
+    looking_is_an_error(monkeypatch)
     assert as_features(X) is X
 
 
@@ -117,7 +123,7 @@ def test_labels_that_have_come_through_are_not_looked_at_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     Y = let_pass(as_labels([[0, 2], [1]]), labels=True)
-    monkeypatch.setattr(_validation, "_matrix", None)
+    looking_is_an_error(monkeypatch)
     assert as_labels(Y, n_rows=2, n_labels=3) is Y and as_features(Y) is Y
     with pytest.raises(ValueError, match="Y has 2"):
         as_labels(Y, n_rows=3)
@@ -134,13 +140,18 @@ def test_rows_of_another_kind_pass_as_they_are() -> None:
 
 def test_one_look_at_the_rows_of_a_call(monkeypatch: pytest.MonkeyPatch) -> None:
     looks: list[str] = []
-    look = _validation._matrix
+    look, glance = _validation._matrix, _validation._is_ready
+
+    def glanced(values: object) -> bool:
+        looks.append("X")
+        return glance(values)
 
     def counted(values: object, name: str, hint: str) -> object:
         looks.append(name)
         return look(values, name, hint)
 
     monkeypatch.setattr(_validation, "_matrix", counted)
+    monkeypatch.setattr(_validation, "_is_ready", glanced)
     data = lt.data.make_longtail(n=200, d=50, L=20, n_test=20, random_state=0)
     trees = lt.Ensemble(models=[lt.XRLinear(random_state=seed) for seed in range(3)])
     for model in (trees, lt.DECLARE(n_components=4)):
@@ -284,3 +295,46 @@ def test_threads() -> None:
     for bad in (0, 1.0, True, "1"):
         with pytest.raises((TypeError, ValueError), match="n_jobs"):
             n_threads(bad)
+
+
+def test_marks_are_forgotten_without_a_callback() -> None:
+    """One would swallow a Ctrl-C that arrives while it runs."""
+    held = let_pass(sp.csr_matrix(np.eye(2, dtype=np.float32)))
+    (reference,) = weakref.getweakrefs(held)
+    assert reference.__callback__ is None
+    for _ in range(1000):
+        let_pass(np.zeros((1, 1), np.float32))
+    assert len(_validation._PASSED._references) < 200
+    assert let_pass(held) is held
+
+
+@given(dense=small)
+def test_canonical_rows_are_known_at_a_glance(dense: np.ndarray) -> None:
+    X = sp.csr_matrix(dense)
+    assert _validation._is_ready(X) and as_features(X) is X
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"indices": [1, 0, 2]},  # not in order
+        {"indices": [0, 0, 2]},  # twice
+        {"indices": [-1, 0, 2]},
+        {"indices": [0, 1, 3]},  # beyond the last column
+        {"indptr": [0, 3, 2, 3]},
+        {"indptr": [1, 2, 2, 3]},
+        {"indptr": [0, 2, 2, 2]},  # room for more entries
+        {"indptr": [0, 2, 3]},
+        {"data": [1, np.nan, 1]},
+        {"data": [1, 1, -np.inf]},
+        {"data": [1, 1]},
+    ],
+)
+def test_rows_that_are_not_canonical_are_looked_at_closely(damage: dict[str, list[float]]) -> None:
+    X = sp.csr_matrix((3, 3), dtype=np.float32)
+    X.indptr, X.indices = np.array([0, 2, 2, 3], np.int32), np.array([0, 1, 2], np.int32)
+    X.data = np.ones(3, np.float32)
+    assert _validation._is_ready(X)
+    for name, values in damage.items():
+        setattr(X, name, np.array(values, getattr(X, name).dtype))
+    assert not _validation._is_ready(X)

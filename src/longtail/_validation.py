@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numbers
 import weakref
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -42,10 +42,32 @@ _PADDED = 1000  # answers may be so wide, whatever the number of labels
 _TEXT_FEATURES = "turn texts into features first (longtail.Tfidf)"
 _TEXT_LABELS = "give label ids; names need a longtail.Tagger"
 
-# What ``let_pass`` has made, by id, for as long as somebody holds it.
-_Passed: TypeAlias = "weakref.WeakValueDictionary[int, Any]"
-_PASSED: _Passed = weakref.WeakValueDictionary()
-_PASSED_LABELS: _Passed = weakref.WeakValueDictionary()  # some of these are labels
+
+class _Marked:
+    """Objects that were marked, for as long as somebody holds them.
+
+    References have no callback, as those of a WeakValueDictionary have: Python raises the
+    KeyboardInterrupt of Ctrl-C wherever it happens to be, and in a callback it would be lost.
+    """
+
+    def __init__(self) -> None:
+        self._references: dict[int, weakref.ref[Any]] = {}
+        self._room = 64
+
+    def add(self, value: Any) -> None:
+        if len(self._references) >= self._room:
+            known = list(self._references.items())
+            self._references = {key: held for key, held in known if held() is not None}
+            self._room = max(64, 2 * len(self._references))
+        self._references[id(value)] = weakref.ref(value)
+
+    def __contains__(self, value: Any) -> bool:
+        held = self._references.get(id(value))
+        return held is not None and held() is value
+
+
+_PASSED = _Marked()  # what ``let_pass`` has made
+_PASSED_LABELS = _Marked()  # some of these are labels
 
 
 def as_features(
@@ -63,7 +85,7 @@ def as_features(
     array([[0.5, 0. ],
            [1. , 2. ]], dtype=float32)
     """
-    if _is_ready(X) or (_is_in(_PASSED, X) and (blocks or not isinstance(X, BlockRows))):
+    if (X in _PASSED and (blocks or not isinstance(X, BlockRows))) or _is_ready(X):
         pass
     elif isinstance(X, BlockRows):
         X = BlockRows(as_features(X.sparse, name=name), as_features(X.dense, name=name))
@@ -97,7 +119,7 @@ def as_labels(
            [0., 0., 0.],
            [0., 1., 0.]], dtype=float32)
     """
-    if _is_in(_PASSED_LABELS, Y):
+    if Y in _PASSED_LABELS:
         return _fitting_labels(Y, n_rows, n_labels, name)
     Y = one_dimension(Y)
     rows = rows_of(Y, name)
@@ -167,7 +189,7 @@ def let_pass(matrix: Any, *, labels: bool = False, own: bool = False) -> Any:
     >>> as_features(passed) is passed, passed is X
     (True, False)
     """
-    if _is_in(_PASSED_LABELS if labels else _PASSED, matrix):
+    if matrix in (_PASSED_LABELS if labels else _PASSED):
         return matrix
     if own:
         passed: Any = matrix
@@ -179,14 +201,10 @@ def let_pass(matrix: Any, *, labels: bool = False, own: bool = False) -> Any:
         passed = matrix.view()
     else:
         return matrix
-    _PASSED[id(passed)] = passed
+    _PASSED.add(passed)
     if labels:
-        _PASSED_LABELS[id(passed)] = passed
+        _PASSED_LABELS.add(passed)
     return passed
-
-
-def _is_in(passed: _Passed, matrix: Any) -> bool:
-    return matrix is not None and passed.get(id(matrix)) is matrix
 
 
 def check_same_rows(n_x: int, n_y: int, x_name: str = "X", y_name: str = "Y") -> None:
