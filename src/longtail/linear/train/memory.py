@@ -31,7 +31,7 @@ __all__ = ["MemoryPlan", "as_bytes", "plan_memory", "resident_bytes"]
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _UNITS.update({f"{unit}i": 1024**power for power, unit in enumerate("kmgt", start=1)})
 _BATCH = 1 << 30
-_FEATURES = 96
+_FEATURES = 256
 
 
 @dataclass(frozen=True)
