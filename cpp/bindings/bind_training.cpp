@@ -1,5 +1,8 @@
+#include <nanobind/stl/shared_ptr.h>
+
 #include <algorithm>
 #include <limits>
+#include <memory>
 
 #include "bindings/fields.h"
 #include "bindings/layer_arrays.h"
@@ -90,10 +93,11 @@ struct LevelArrays {
   }
 };
 
-// LevelParams, and the room that they lend.
+// LevelParams, the room that they lend, and the seats that they share.
 struct LevelSettings {
   LevelParams params;
   std::optional<Mutable1<uint8_t>> room;
+  std::shared_ptr<Seats> seats;
 
   explicit LevelSettings(nb::kwargs given) {
     Fields fields(std::move(given));
@@ -117,7 +121,11 @@ struct LevelSettings {
     fields.maybe("scratch_bytes", params.scratch_bytes);
     fields.maybe("most_entries", params.most_entries);
     fields.maybe("room", room);
+    fields.maybe("seats", seats);
+    fields.maybe("rank", params.rank);
     fields.done();
+    params.seats = seats.get();
+    require(!seats || (params.rank >= 0 && params.rank < seats->n_ranks()), "the seats know no such rank");
     require(loss >= 0 && loss <= 3, "loss must be 0 (squared hinge), 1 (hinge), 2 (logistic) or 3 (Huber hinge)");
     require(start >= 0 && start <= 3, "start must be 0 (zero), 1 (mean-separating), 2 (bias -1) or 3 (minus the mean)");
     params.solver.loss = static_cast<Loss>(loss);
@@ -186,6 +194,7 @@ void bind_struct(nb::module_& m, const char* name) {
 }  // namespace
 
 void bind_training(nb::module_& m) {
+  nb::class_<Seats>(m, "Seats").def(nb::init<int, int>(), nb::arg("n_seats"), nb::arg("n_ranks"));
   bind_struct<LevelArrays>(m, "Level");
   bind_struct<LevelSettings>(m, "LevelParams");
   m.def("train_level", &train_level_py, nb::arg("level"), nb::arg("params"), nb::arg("n_threads"),

@@ -11,6 +11,7 @@
 
 #include "driver.h"
 #include "kernels/base/parallel.h"
+#include "kernels/base/seats.h"
 
 namespace lt::driver {
 
@@ -87,6 +88,43 @@ std::vector<Case> the_pool_itself() {
              digest.add(&finished, 1);
              digest.add(&count, 1);
            }},
+          {"Seats, two teams",
+           [](int n_threads, Digest& digest) {
+             Seats seats(n_threads, 2);
+             std::atomic<int> working{0}, most{0};
+             std::vector<int64_t> seen(200, 0);
+             const auto work = [&](int rank) {
+               parallel_for(100, n_threads, [&](int64_t task, int) {
+                 const Seat seat(&seats, rank);
+                 const int now = ++working;
+                 for (int known = most; known < now && !most.compare_exchange_weak(known, now);) continue;
+                 seen[rank * 100 + task] += task + 1;
+                 --working;
+               });
+             };
+             std::thread beside([&] { work(1); });
+             work(0);
+             beside.join();
+             require(most <= n_threads, "more worked than there are seats");
+             digest.add(seen);
+           }},
+          {"Seats, lower ranks first",
+           [](int, Digest& digest) {
+             Seats seats(1, 3);
+             std::vector<int> served;  // guarded by the seat
+             seats.take(1);
+             std::vector<std::thread> waiting;
+             for (int rank : {2, 0, 1})
+               waiting.emplace_back([&, rank] {
+                 const Seat seat(&seats, rank);
+                 served.push_back(rank);
+               });
+             while (seats.n_waiting() < 3) std::this_thread::yield();
+             seats.give();
+             for (std::thread& thread : waiting) thread.join();
+             require(served == std::vector<int>{0, 1, 2}, "served in another order");
+             digest.add(served);
+           }},
           {"parallel_blocks", [](int n_threads, Digest& digest) {
              std::vector<int32_t> seen(1001, 0);
              parallel_blocks(1001, 10, n_threads, [&](int64_t begin, int64_t end, int) {
@@ -122,7 +160,8 @@ bool same_from_anywhere(const Case& each, uint64_t expected) {
 int main(int argc, char** argv) {
   using namespace lt::driver;
   const std::string wanted = argc > 1 ? argv[1] : "";
-  setenv("LONGTAIL_NUMA", "0;0", 0);  // two nodes, wherever this runs: copies are made, and threads pinned
+  setenv("LONGTAIL_NUMA", "0;0", 0);   // two nodes, wherever this runs: copies are made, and threads pinned
+  setenv("LONGTAIL_PATIENT", "1", 0);  // threads look for the next loop before they sleep, however few processors
   int n_cases = 0, n_failed = 0;
   for (auto* cases : {&the_pool_itself, &linear_cases, &text_cases, &decision_cases, &search_cases, &output_cases})
     for (const Case& each : cases()) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <cstdlib>
 #include <exception>
 #include <mutex>
 #include <thread>
@@ -36,6 +37,21 @@ class Reserve {
   void* start_;
 };
 
+// Tells the processor that a thread only waits.
+inline void idle() {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+// Whether threads that wait do no harm; LONGTAIL_PATIENT=1 or 0 says so instead.
+bool many_processors() {
+  const char* said = std::getenv("LONGTAIL_PATIENT");
+  return said ? *said == '1' : resolve_threads(-1) >= 4;
+}
+
 // The C++ library allocates a thread's record of exceptions when it is first used, and aborts the process where there
 // is no memory left: every thread asks for it before any of them works. Returns 0.
 int prepare_exceptions() { return std::uncaught_exceptions(); }
@@ -52,14 +68,11 @@ int resolve_threads(int n_jobs) {
 
 class Team::Threads {
  public:
-  Threads(int n_threads, WorkerStart start) : n_threads_(std::max(n_threads, 1)), start_(std::move(start)) {}
+  Threads(int n_threads, WorkerStart start)
+      : n_threads_(std::clamp(n_threads, 1, kMostThreads)), start_(std::move(start)) {}
 
   ~Threads() {
-    {
-      std::lock_guard lock(mutex_);
-      quit_ = true;
-    }
-    wake_.notify_all();
+    call(kQuit);
     for (auto& thread : threads_) thread.join();
   }
 
@@ -67,22 +80,18 @@ class Team::Threads {
   const StopFlag& stop() const { return stop_; }
 
   bool run(int64_t n_tasks, const Task& task, const Poll& poll) {
-    grow(static_cast<int>(std::min<int64_t>(n_threads_, n_tasks)));
-    const int n_workers = static_cast<int>(std::min<int64_t>(threads_.size(), n_tasks));
-    {
-      std::lock_guard lock(mutex_);
-      task_ = &task;
-      n_tasks_ = n_tasks;
-      next_ = done_ = 0;
-      stop_.clear();
-      n_workers_ = n_workers;
-      running_ = std::max(n_workers, 1);
-      ++job_;
-    }
-    if (n_workers == 0)
-      work(0);
-    else
-      wake_.notify_all();
+    const int joins = !poll && !start_;  // the calling thread works too
+    const int wanted = static_cast<int>(std::min<int64_t>(n_threads_, n_tasks)) - joins;
+    grow(wanted);
+    const int n_workers = std::min(static_cast<int>(threads_.size()), wanted);
+    const bool works = joins || n_workers == 0;
+    task_ = &task;
+    n_tasks_ = n_tasks;
+    next_ = done_ = 0;
+    stop_.clear();
+    running_ = n_workers + works;
+    call((job_ / kWorkers + 1) * kWorkers + n_workers);
+    if (works) work(n_threads_ - 1);
     const bool interrupted = watch(poll);
     stop_.clear();
     if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
@@ -98,7 +107,7 @@ class Team::Threads {
     try {
       threads_.reserve(wanted);
       while (static_cast<int>(threads_.size()) < wanted && reserve.held())
-        threads_.emplace_back([this, last = job_, worker = static_cast<int>(threads_.size())] {
+        threads_.emplace_back([this, last = job_.load(), worker = static_cast<int>(threads_.size())] {
           ready_.fetch_add(1 + prepare_exceptions());
           ready_.notify_one();
           live(worker, last);
@@ -112,16 +121,42 @@ class Team::Threads {
 
   void live(int worker, uint64_t last) {
     for (bool begun = false;;) {
-      std::unique_lock lock(mutex_);
-      wake_.wait(lock, [&] { return quit_ || job_ != last; });
-      if (quit_) return;
+      if (!begun || !soon([&] { return job_ != last; })) {
+        std::unique_lock lock(mutex_);
+        wake_.wait(lock, [&] { return job_ != last; });
+      }
       last = job_;
-      if (worker >= n_workers_) continue;
-      lock.unlock();
+      if (last == kQuit) return;
+      if (static_cast<uint64_t>(worker) >= last % kWorkers) continue;
       if (!begun && start_) start_(worker);
       begun = true;
       work(worker);
     }
+  }
+
+  // Tells the workers of a job, those that sleep too.
+  void call(uint64_t job) {
+    {
+      std::lock_guard lock(mutex_);
+      job_ = job;
+    }
+    wake_.notify_all();
+  }
+
+  // Whether something becomes true within less than the time that it takes to be woken. Where processors are few, who
+  // looks takes time from those that work: there it is looked at once.
+  template <class Condition>
+  static bool soon(const Condition& condition) {
+    static const bool patient = many_processors();
+    if (!patient) return condition();
+    const auto end = std::chrono::steady_clock::now() + kPatience;
+    do {
+      for (int look = 0; look < 32; ++look) {
+        if (condition()) return true;
+        idle();
+      }
+    } while (std::chrono::steady_clock::now() < end);
+    return false;
   }
 
   void work(int worker) {
@@ -137,13 +172,15 @@ class Team::Threads {
       }
       done_.fetch_add(1, std::memory_order_relaxed);
     }
-    std::lock_guard lock(mutex_);
-    if (--running_ == 0) finished_.notify_one();
+    if (--running_ > 0) return;
+    std::lock_guard lock(mutex_);  // the caller is asleep, or has not yet looked
+    finished_.notify_one();
   }
 
   // Waits for the workers; returns whether poll asked to stop.
   bool watch(const Poll& poll) {
     bool interrupted = false;
+    if (soon([&] { return running_ == 0; })) return false;
     std::unique_lock lock(mutex_);
     while (running_ > 0) {
       finished_.wait_for(lock, std::chrono::milliseconds(100), [&] { return running_ == 0; });
@@ -168,15 +205,17 @@ class Team::Threads {
   std::atomic<int> ready_{0};
   bool refused_ = false;
 
-  // The job at hand, and what guards it.
-  std::mutex mutex_;
-  std::condition_variable wake_, finished_;
+  static constexpr std::chrono::microseconds kPatience{50};
+  static constexpr int kMostThreads = (1 << 16) - 1;
+  static constexpr uint64_t kWorkers = kMostThreads + 1, kQuit = UINT64_MAX;
+
+  // The job at hand: its number times kWorkers, and how many workers take part; they alone read the rest.
+  std::atomic<uint64_t> job_{0};
+  std::atomic<int> running_{0};
   const Task* task_ = nullptr;
   int64_t n_tasks_ = 0;
-  int n_workers_ = 0;  // those that take part
-  int running_ = 0;
-  uint64_t job_ = 0;  // its number
-  bool quit_ = false;
+  std::mutex mutex_;
+  std::condition_variable wake_, finished_;
   std::exception_ptr error_;
   std::atomic<int64_t> next_{0}, done_{0};
   StopFlag stop_;

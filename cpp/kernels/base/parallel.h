@@ -4,12 +4,15 @@
 // cut, and with it every result, is the same for any number of threads. What a task computes may depend on its index,
 // never on the worker that runs it; `worker` only names a scratch area.
 //
-// The calling thread does not work: it waits, and calls `poll` about ten times a second, so that the caller can notice
-// Ctrl-C and draw progress without any worker touching Python. Short jobs (one task, or one thread with no poll) run on
-// the calling thread itself: waking a thread costs more than they do.
+// A calling thread with a `poll` does not work: it waits, and calls that about ten times a second, so that the caller
+// can notice Ctrl-C and draw progress without any worker touching Python. Without one it is the last of the workers.
+// Short jobs (one task, or one thread with no poll) run on the calling thread alone: waking a thread costs more than
+// they do.
 //
 // A kernel with one loop calls parallel_for. One with many makes a Team and runs them on it: its threads are started
-// when a loop first needs them, sleep between loops, and end with the team.
+// when a loop first needs them, sleep between loops (where there are processors enough, after a look for the next one
+// that lasts some microseconds; the environment variable LONGTAIL_PATIENT=1 or 0 says so instead), and end with the
+// team.
 #pragma once
 
 #include <atomic>

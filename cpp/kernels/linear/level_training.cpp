@@ -85,6 +85,8 @@ struct Worker {
   Harvest harvest;
 };
 
+constexpr int64_t kRowsPerTask = 1024;  // gathered by one thread at a time, where several gather for one parent
+
 // A seed per block, whatever thread solves it.
 uint64_t block_seed(uint64_t seed, int64_t child) { return split_mix(seed ^ split_mix(static_cast<uint64_t>(child))); }
 
@@ -315,18 +317,34 @@ bool train_level(const LevelData& data, const LevelParams& params, int n_threads
     const AlignedBlock<char> made = aligned_block<char>(lent ? 0 : place_of.back());
     char* room = lent ? params.room : made.get();
     Batch batch(numa, batch_end - batch_begin, !large);
-    if (!team.run(
-            batch_end - batch_begin,
-            [&](int64_t t, int worker) {
-              NodeRows& node = batch.gathered_by(worker, t);
-              gather_rows(data, dense.rows(), batch_begin + t, room + place_of[t], workers[worker].gather, node);
-              if (!params.dual)
-                sum_rows(node);
-              else if (!data.start)  // a start has weights of its own for features of a single row
-                split_rows(node);
-            },
-            poll, true))
+    const auto gather = [&](int64_t t, int worker, const RowLoop& loop) {
+      NodeRows& node = batch.gathered_by(worker, t);
+      gather_rows(data, dense.rows(), batch_begin + t, room + place_of[t], loop, workers[worker].gather, node);
+      if (!params.dual)
+        sum_rows(node);
+      else if (!data.start)  // a start has weights of its own for features of a single row
+        split_rows(node);
+    };
+    const int64_t n_parents = batch_end - batch_begin;
+    // Parents that would not feed the threads are gathered one after the other, by all; where memory has a place, by
+    // one.
+    if (n_parents < n_threads && numa.size() == 1) {
+      const RowLoop by_all = [&](int64_t n, const auto& body) {
+        team.run_blocks(n, kRowsPerTask, [&](int64_t begin, int64_t end, int) { body(begin, end); });
+      };
+      for (int64_t t = 0; t < n_parents; ++t) {
+        gather(t, 0, by_all);
+        if (poll && !poll(children_done, n_children)) return false;
+      }
+    } else if (!team.run(
+                   n_parents,
+                   [&](int64_t t, int worker) {
+                     const Seat seat(params.seats, params.rank);
+                     gather(t, worker, [](int64_t n, const auto& body) { body(0, n); });
+                   },
+                   poll, true)) {
       return false;
+    }
 
     std::vector<Block> blocks;
     const int64_t first_chunk = layer.parent_chunks[batch_begin], last_chunk = layer.parent_chunks[batch_end];
@@ -349,6 +367,8 @@ bool train_level(const LevelData& data, const LevelParams& params, int n_threads
     if (!team.run(
             static_cast<int64_t>(blocks.size()),
             [&](int64_t t, int worker) {
+              const Seat seat(params.seats, params.rank);
+              if (team.stop().asked()) return;  // while it waited
               const Block& block = blocks[t];
               LaneStatus status;
               solve_block(data, own, block.parent, block.first, block.n_lanes,

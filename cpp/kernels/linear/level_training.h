@@ -12,6 +12,7 @@
 #include <cstdint>
 
 #include "kernels/base/parallel.h"
+#include "kernels/base/seats.h"
 #include "kernels/base/views.h"
 #include "kernels/linear/chunk_layer.h"
 #include "kernels/linear/lane_problem.h"
@@ -61,6 +62,10 @@ struct LevelParams {
   // small or null: they go to memory of the kernel's own.
   char* room = nullptr;  // aligned to 64 bytes
   int64_t room_bytes = 0;
+  // Shared with levels that are trained at the same time, or null; upper levels, which have few and long tasks, have
+  // lower ranks.
+  Seats* seats = nullptr;
+  int rank = 0;
 };
 
 // Bytes that gathered rows take in a batch, or in the room above: the entries, and up to three zeros after each row.

@@ -27,36 +27,46 @@ namespace {
 int64_t fours(int64_t n) { return (n + 3) / 4; }
 
 // Writes the entries of every row: those of the most frequent features, of rarer ones if there are so many, and of
-// features of a single row, in this order.
-void place_rows(const CsrView& X, char* room, GatherScratch& scratch, NodeRows& node) {
+// features of a single row, in this order; and the square of its length.
+void place_rows(const CsrView& X, const std::vector<int32_t>& local, char* room, const RowLoop& loop, NodeRows& node) {
   const auto [to_indices, to_values] = node.place(node.n_entries(), room);
   const int32_t n_shared = static_cast<int32_t>(node.n_shared);
   const int32_t begin_of_part[] = {0, static_cast<int32_t>(std::min(kNearFeatures, node.n_shared)), n_shared,
                                    INT32_MAX};
-  for (size_t i = 0; i < node.rows.size(); ++i) {
-    const int64_t begin = X.begin(node.rows[i]), size = X.row_nnz(node.rows[i]);
-    if (static_cast<int64_t>(scratch.row.size()) < size + 1) scratch.row.resize(size + 1);
-    scratch.names.resize(std::max<size_t>(scratch.names.size(), size));
-    for (int64_t p = 0; p < size; ++p) scratch.names[p] = scratch.local[X.indices[begin + p]];
-    int64_t n_written = 0;
-    for (int part = 0; part < 3; ++part) {
-      const int32_t from = begin_of_part[part], to = begin_of_part[part + 1];
-      for (int64_t p = 0; from < to && p < size; ++p) {  // without a branch: which part it is in cannot be foreseen
-        scratch.row[n_written] = {scratch.names[p], X.values[begin + p]};
-        n_written += scratch.names[p] >= from && scratch.names[p] < to;
+  const auto place = [&](int64_t first, int64_t last) {
+    std::vector<int32_t> names;
+    std::vector<RowEntry> row;
+    for (int64_t i = first; i < last; ++i) {
+      const int64_t begin = X.begin(node.rows[i]), size = X.row_nnz(node.rows[i]);
+      if (static_cast<int64_t>(row.size()) < size + 1) row.resize(size + 1);
+      names.resize(std::max<size_t>(names.size(), size));
+      for (int64_t p = 0; p < size; ++p) names[p] = local[X.indices[begin + p]];
+      int64_t n_written = 0;
+      for (int part = 0; part < 3; ++part) {
+        const int32_t from = begin_of_part[part], to = begin_of_part[part + 1];
+        for (int64_t p = 0; from < to && p < size; ++p) {  // without a branch: which part it is in cannot be foreseen
+          row[n_written] = {names[p], X.values[begin + p]};
+          n_written += names[p] >= from && names[p] < to;
+        }
+      }
+      int64_t at = node.indptr[i];
+      float sq_norm = 0;
+      for (int64_t p = 0; p < size; ++p, ++at) {
+        to_indices[at] = row[p].feature;
+        to_values[at] = row[p].value;
+        sq_norm += row[p].value * row[p].value;
+      }
+      node.ends[i] = at;
+      node.sq_norms[i] = sq_norm;
+      for (; at < node.indptr[i + 1]; ++at) {
+        to_indices[at] = to_indices[at - 1];
+        to_values[at] = 0;
       }
     }
-    int64_t at = node.indptr[i];
-    for (int64_t p = 0; p < size; ++p, ++at) {
-      to_indices[at] = scratch.row[p].feature;
-      to_values[at] = scratch.row[p].value;
-    }
-    node.ends.push_back(at);
-    for (; at < node.indptr[i + 1]; ++at) {
-      to_indices[at] = to_indices[at - 1];
-      to_values[at] = 0;
-    }
-  }
+  };
+  node.ends.resize(node.rows.size());
+  node.sq_norms.resize(node.rows.size());
+  loop(static_cast<int64_t>(node.rows.size()), place);
 }
 
 // The rows of a parent by length, equal ones by number: loops over rows of equal length end where they are expected to.
@@ -79,8 +89,8 @@ void order_rows(const CsrView& X, const int32_t* rows, int64_t n, GatherScratch&
 
 }  // namespace
 
-void gather_rows(const LevelData& data, const DenseRows& dense, int64_t parent, char* room, GatherScratch& scratch,
-                 NodeRows& node) {
+void gather_rows(const LevelData& data, const DenseRows& dense, int64_t parent, char* room, const RowLoop& loop,
+                 GatherScratch& scratch, NodeRows& node) {
   const CsrView& X = data.X;
   const int32_t* numbers = data.parent_rows + data.parent_ptr[parent];
   const float* weight = data.parent_weight ? data.parent_weight + data.parent_ptr[parent] : nullptr;
@@ -125,18 +135,15 @@ void gather_rows(const LevelData& data, const DenseRows& dense, int64_t parent, 
     node.n_shared += scratch.count[f] > 1;
     scratch.count[f] = 0;
   }
-  place_rows(X, room, scratch, node);
+  place_rows(X, scratch.local, room, loop, node);
   node.n_sparse = static_cast<int64_t>(node.original.size());
   node.dense = dense;
   for (int64_t f = 0; f < dense.n_cols; ++f) {
     node.by_id.push_back(static_cast<int32_t>(node.original.size()));
     node.original.push_back(static_cast<int32_t>(X.n_cols + f));
   }
-  node.sq_norms.reserve(n);
   for (int64_t i = 0; i < n; ++i) {
-    float sq_norm = 0;
-    for (int64_t p = node.indptr[i]; p < node.ends[i]; ++p) sq_norm += node.values[p] * node.values[p];
-    node.sq_norms.push_back(dense.n_cols ? sq_norm + dense.sq_norms[rows[i]] : sq_norm);
+    if (dense.n_cols) node.sq_norms[i] += dense.sq_norms[rows[i]];
     if (data.row_weight || weight) node.row_weight.push_back(data.row_weight ? data.row_weight[rows[i]] : 1.0f);
     if (data.known_row) node.known.push_back(data.known_row[rows[i]]);
   }

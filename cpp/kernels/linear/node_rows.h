@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -128,13 +129,14 @@ struct GatherScratch {
   std::vector<int32_t> count, local;
   std::vector<uint64_t> used;
   std::vector<int32_t> first;  // of the features that as many rows have, or of the rows that are as long
-  std::vector<int32_t> names;  // of the features of a row, local
-  std::vector<RowEntry> row;
 };
 
+// Calls body(begin, end) for blocks of n rows.
+using RowLoop = std::function<void(int64_t n, const std::function<void(int64_t, int64_t)>& body)>;
+
 // Gathers the rows of a parent into `node`, which is empty. `room`: most_entry_bytes for the entries.
-void gather_rows(const LevelData& data, const DenseRows& dense, int64_t parent, char* room, GatherScratch& scratch,
-                 NodeRows& node);
+void gather_rows(const LevelData& data, const DenseRows& dense, int64_t parent, char* room, const RowLoop& loop,
+                 GatherScratch& scratch, NodeRows& node);
 
 // What the primal solver wants to know of a node once, not once per block: fills `mean` and `weighted_sum`.
 void sum_rows(NodeRows& node);

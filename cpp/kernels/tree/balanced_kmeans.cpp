@@ -165,11 +165,6 @@ void partition_by_side(const Split& split, const std::vector<int8_t>& left, std:
   for (size_t i = 0; i < copy.size(); ++i) order[left[i] ? next_left++ : next_right++] = copy[i];
 }
 
-struct SizedSplit {
-  Split split;
-  int64_t n_entries;
-};
-
 template <class Source>
 bool run_rounds(const Source& source, const Split* splits, const int64_t* round_ptr, int64_t n_rounds,
                 const SplitParams& params, int n_threads, int32_t* order, const Poll& poll) {
@@ -195,12 +190,9 @@ bool run_rounds(const Source& source, const Split* splits, const int64_t* round_
     return true;
   };
 
-  const Loop over_threads = [&](int64_t n, int64_t grain, const auto& body) {
-    return team.run_blocks(n, grain, body, watch);
-  };
-  const Loop here = [](int64_t n, int64_t grain, const auto& body) {
+  const Loop here = [&](int64_t n, int64_t grain, const auto& body) {
     for (int64_t begin = 0; begin < n; begin += grain) body(begin, std::min(n, begin + grain), 0);
-    return true;
+    return !team.stop().asked();
   };
 
   struct Worker {
@@ -208,44 +200,31 @@ bool run_rounds(const Source& source, const Split* splits, const int64_t* round_
     typename Source::Copy copy;
   };
   std::vector<std::unique_ptr<Worker>> workers(n_threads);
-  const auto worker_scratch = [&](int worker) -> Worker& {
+  const auto run_one = [&](const Split& split, int worker, const Loop& loop, int n_workers) {
+    int64_t n_entries = 0;
+    for (int64_t i = split.begin; i < split.end; ++i) n_entries += source.row_size(order[i]);
+    const int32_t* ids = order + split.begin;
     if (!workers[worker]) workers[worker].reset(new Worker{{}, typename Source::Copy(source.n_features())});
-    return *workers[worker];
-  };
-  const auto run_large = [&](const Split& split, int worker, const Loop& loop, int n_workers) {
-    return run_split(split, source.direct(order + split.begin), worker_scratch(worker).scratch, loop, n_workers);
-  };
-  const auto run_small = [&](const SizedSplit& sized, int worker) {
-    const Split& split = sized.split;
-    Worker& mine = worker_scratch(worker);
-    run_split(split, source.local(order + split.begin, split.end - split.begin, sized.n_entries, mine.copy),
-              mine.scratch, here, 1);
+    Worker& mine = *workers[worker];
+    return n_entries < params.large ? run_split(split, source.local(ids, split.end - split.begin, n_entries, mine.copy),
+                                                mine.scratch, loop, n_workers)
+                                    : run_split(split, source.direct(ids), mine.scratch, loop, n_workers);
   };
 
-  std::vector<SizedSplit> large, small;
+  // Splits of a round run side by side and share the threads; who works on a split makes no difference to the result.
   for (int64_t round = 0; round < n_rounds; ++round) {
-    large.clear();
-    small.clear();
-    for (const Split* split = splits + round_ptr[round]; split != splits + round_ptr[round + 1]; ++split) {
-      int64_t n_entries = 0;
-      for (int64_t i = split->begin; i < split->end; ++i) n_entries += source.row_size(order[i]);
-      (n_entries < params.large ? small : large).push_back({*split, n_entries});
-    }
-    // Large splits use the threads together, unless there is one for every thread: which way makes no difference to
-    // the result.
-    if (static_cast<int>(large.size()) < n_threads) {
-      for (const SizedSplit& sized : large)
-        if (!run_large(sized.split, 0, over_threads, n_threads)) return false;
-      large.clear();
-    }
-    const int64_t n_large = static_cast<int64_t>(large.size()), n_small = static_cast<int64_t>(small.size());
-    const auto run_one = [&](int64_t task, int worker) {
-      if (task < n_large)
-        run_large(large[task].split, worker, here, 1);
-      else
-        run_small(small[task - n_large], worker);
+    const Split* first = splits + round_ptr[round];
+    const int64_t n_splits = round_ptr[round + 1] - round_ptr[round];
+    const int share = std::max(1, static_cast<int>(n_threads / std::max<int64_t>(n_splits, 1)));
+    const auto run_shared = [&](int64_t task, int worker) {
+      Team own(share);
+      const Loop together = [&](int64_t n, int64_t grain, const auto& body) {
+        own.run_blocks(n, grain, body);
+        return !team.stop().asked();
+      };
+      run_one(first[task], worker, share > 1 ? together : here, share);
     };
-    if (!team.run(n_large + n_small, run_one, watch)) return false;
+    if (!team.run(n_splits, run_shared, watch, true)) return false;
   }
   return true;
 }

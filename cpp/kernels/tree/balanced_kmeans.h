@@ -12,9 +12,10 @@
 //     exact, so neither the order of additions nor adding and removing a row again leaves a trace. That also makes it
 //     right to update a centroid by the rows that moved, which after the first iterations are few.
 //
-// Work is cut in two ways, by the size of the split alone: large splits run one after the other with their rows spread
-// over the threads and dense vectors over all features; the many small ones run side by side, each after renaming its
-// features to 0 .. d' - 1, so that its dense vectors cost what its rows cost (see two_means.h for one split).
+// The splits of a round run side by side; where they are fewer than threads, each has a team of its own, over which its
+// loops are spread. A large one reads its rows where they lie, with dense vectors over all features; a small one copies
+// them and renames their features to 0 .. d' - 1, so that its dense vectors cost what its rows cost (see two_means.h
+// for one split).
 #pragma once
 
 #include <cstdint>
@@ -32,7 +33,7 @@ struct SplitParams {
   int max_iter = 20;
   bool spherical = true;  // centroids at unit length; otherwise means
   uint64_t seed = 0;
-  int64_t large = int64_t{1} << 20;  // entries from which on a split is spread over the threads
+  int64_t large = int64_t{1} << 20;  // entries from which on the rows of a split are not copied
 };
 
 // Runs rounds of splits: round r holds splits[round_ptr[r] .. round_ptr[r + 1]), disjoint within a round. Throws

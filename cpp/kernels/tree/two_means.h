@@ -9,6 +9,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <utility>
 #include <vector>
@@ -21,6 +22,11 @@ namespace lt {
 // body(begin, end, worker) over blocks of [0, n); false if the run was stopped.
 using Loop = std::function<bool(int64_t n, int64_t grain, const std::function<void(int64_t, int64_t, int)>& body)>;
 
+// What is found in one block of members: how many are listed, and how many are certainly on the left.
+struct MemberBlock {
+  int64_t n_listed, n_left;
+};
+
 // What one worker adds to a sum over features, and where: merging looks at the features in use only.
 struct PartialSum {
   static constexpr int kShift = 6;  // 64 features share a mark
@@ -29,7 +35,7 @@ struct PartialSum {
   bool used = false;
 };
 
-// What one worker knows of a selection: how many keys have which first 16 bits, and those that may be the one.
+// What one worker knows of a selection: how many keys have which first bits, and those that may be the one.
 struct SelectionPart {
   std::vector<uint32_t> histogram;
   std::vector<uint64_t> candidates;
@@ -40,7 +46,8 @@ struct TwoMeansScratch {
   std::vector<uint64_t> keys, sorted;        // (members scored in this iteration)
   std::vector<SelectionPart> selection;      // (workers)
   std::vector<int8_t> left, change;          // (members): on the left now; +1 came, -1 went
-  std::vector<int32_t> chosen;               // members to score, or to add to a sum
+  std::vector<int32_t> chosen;               // (members): the first ones are to be scored, or added to a sum
+  std::vector<MemberBlock> found;            // (blocks of members)
   std::vector<float> direction;              // (features) c_right - c_left
   std::vector<int64_t> left_sum, total_sum;  // (features) in fixed point
   std::vector<PartialSum> extra;             // (workers - 1) what other workers add to a sum
@@ -64,6 +71,9 @@ class TwoMeans {
     const int64_t d = members.n_features();
     s_.score.resize(p_.n);
     s_.drift_then.resize(p_.n);
+    s_.keys.resize(p_.n);
+    s_.chosen.resize(p_.n);
+    s_.found.resize((p_.n + kGrain - 1) / kGrain);
     s_.left.assign(p_.n, 0);
     s_.change.assign(p_.n, 0);
     s_.direction.assign(d, 0.0f);
@@ -85,15 +95,17 @@ class TwoMeans {
     members_.add(other + (other >= a), 1.0f, s_.direction.data());
     members_.add(a, -1.0f, s_.direction.data());
     for (int iteration = 0;; ++iteration) {
-      const int64_t n_sure = choose(iteration < 2);  // the first centroids are far from the seeds
+      choose(iteration < 2);  // the first centroids are far from the seeds
       if (stopped_ || !score()) return false;
-      const bool changed = assign(n_sure);
+      assign();
+      list_changes();
       if (stopped_) return false;
-      if ((iteration > 0 && !changed) || iteration + 1 == p_.max_iter) return true;
+      if ((iteration > 0 && n_chosen_ == 0) || iteration + 1 == p_.max_iter) return true;
       if (!add_changes(s_.left_sum)) return false;
       if (iteration == 0) {
         for (int64_t i = 0; i < p_.n; ++i) s_.change[i] = !s_.left[i];
-        if (!add_changes(s_.total_sum)) return false;
+        list_changes();
+        if (stopped_ || !add_changes(s_.total_sum)) return false;
         for (size_t f = 0; f < s_.total_sum.size(); ++f) s_.total_sum[f] += s_.left_sum[f];
       }
       if (!update_direction()) return false;
@@ -103,9 +115,10 @@ class TwoMeans {
  private:
   static constexpr int64_t kRowGrain = 512;       // rows a thread takes at a time
   static constexpr int64_t kFeatureGrain = 8192;  // features whose squares are summed as one term
-  static constexpr int64_t kManyKeys = 1 << 16;   // from which on a selection counts first
-  static constexpr int64_t kKeyGrain = 1 << 14;
-  static constexpr float kRounding = 1e-5f;  // more than a dot product of unit vectors is off by
+  static constexpr int64_t kManyKeys = 1 << 13;   // from which on a selection counts first
+  static constexpr int kKeyBits = 13;             // the first ones, which are counted by
+  static constexpr int64_t kGrain = 1 << 11;      // members, or keys, a thread looks at
+  static constexpr float kRounding = 1e-5f;       // more than a dot product of unit vectors is off by
 
   // Scores as integers in the same order, with the position as tie rule: keys are distinct, so a cut is a set.
   static uint64_t sort_key(float score, int32_t position) {
@@ -126,68 +139,77 @@ class TwoMeans {
     if (n < kManyKeys) {
       for (int64_t i = 0; i < n; ++i) s_.sorted.push_back(key(i));
     } else {
+      const auto first_bits = [&](int64_t i) { return key(i) >> (64 - kKeyBits); };
       for (SelectionPart& part : s_.selection) {
-        part.histogram.assign(size_t{1} << 16, 0);
+        part.histogram.assign(size_t{1} << kKeyBits, 0);
         part.candidates.clear();
       }
-      const bool counted = loop_(n, kKeyGrain, [&](int64_t begin, int64_t end, int worker) {
+      run_loop(n, kGrain, [&](int64_t begin, int64_t end, int worker) {
         uint32_t* histogram = s_.selection[worker].histogram.data();
-        for (int64_t i = begin; i < end; ++i) ++histogram[key(i) >> 48];
+        for (int64_t i = begin; i < end; ++i) ++histogram[first_bits(i)];
       });
-      uint64_t first_bits = 0;
-      for (;; ++first_bits) {
+      uint64_t wanted = 0;
+      for (; wanted >> kKeyBits == 0; ++wanted) {
         int64_t count = 0;
-        for (const SelectionPart& part : s_.selection) count += part.histogram[first_bits];
-        if (k < count || first_bits == 0xFFFF) break;
+        for (const SelectionPart& part : s_.selection) count += part.histogram[wanted];
+        if (k < count) break;
         k -= count;
       }
-      const bool listed = counted && loop_(n, kKeyGrain, [&](int64_t begin, int64_t end, int worker) {
-                            for (int64_t i = begin; i < end; ++i)
-                              if (key(i) >> 48 == first_bits) s_.selection[worker].candidates.push_back(key(i));
-                          });
+      run_loop(n, kGrain, [&](int64_t begin, int64_t end, int worker) {
+        for (int64_t i = begin; i < end; ++i)
+          if (first_bits(i) == wanted) s_.selection[worker].candidates.push_back(key(i));
+      });
+      if (stopped_) return 0;
       for (const SelectionPart& part : s_.selection)
         s_.sorted.insert(s_.sorted.end(), part.candidates.begin(), part.candidates.end());
-      if (!listed) {
-        stopped_ = true;
-        return 0;
-      }
     }
     std::nth_element(s_.sorted.begin(), s_.sorted.begin() + k, s_.sorted.end());
     return s_.sorted[k];
   }
 
-  // Assigns the members whose side is certain, lists the others in `chosen`; returns how many are certainly left.
-  int64_t choose(bool all) {
-    s_.chosen.clear();
-    std::fill(s_.change.begin(), s_.change.end(), int8_t{0});
-    if (all) {
-      for (int64_t i = 0; i < p_.n; ++i) s_.chosen.push_back(static_cast<int32_t>(i));
-      return 0;
+  void run_loop(int64_t n, int64_t grain, const std::function<void(int64_t, int64_t, int)>& body) {
+    if (!stopped_ && !loop_(n, grain, body)) stopped_ = true;
+  }
+
+  // Calls look(i, block) for every member and lists those for which it is true in `chosen`, in order.
+  template <class Look>
+  void list(const Look& look) {
+    run_loop(p_.n, kGrain, [&](int64_t begin, int64_t end, int) {
+      MemberBlock block = {0, 0};
+      for (int64_t i = begin; i < end; ++i) {  // at the place of the block; a later one writes over what is not listed
+        s_.chosen[begin + block.n_listed] = static_cast<int32_t>(i);
+        block.n_listed += look(i, block);
+      }
+      s_.found[begin / kGrain] = block;
+    });
+    n_chosen_ = n_sure_ = 0;
+    for (size_t b = 0; !stopped_ && b < s_.found.size(); ++b) {
+      std::memmove(&s_.chosen[n_chosen_], &s_.chosen[b * kGrain], s_.found[b].n_listed * sizeof(int32_t));
+      n_chosen_ += s_.found[b].n_listed;
+      n_sure_ += s_.found[b].n_left;
     }
+  }
+
+  // Assigns the members whose side is certain, counts those on the left, and lists the others in `chosen`.
+  void choose(bool all) {
+    if (all) return list([](int64_t, MemberBlock&) { return true; });
     // The score at the cut is at least the same order statistic of lower ends, at most that of upper ends.
     const auto order_statistic = [&](float sign) {
       const auto bound = [&](int64_t i) { return sort_key(s_.score[i] + sign * (drift_ - s_.drift_then[i]), 0); };
       return score_of(nth_key(p_.n, p_.n_left, bound));
     };
     const float cut_low = order_statistic(-1.0f), cut_high = order_statistic(1.0f);
-    int64_t n_sure = 0;
-    for (int64_t i = 0; i < p_.n; ++i) {
+    list([&](int64_t i, MemberBlock& block) {
       const float slack = drift_ - s_.drift_then[i];
-      if (s_.score[i] + slack < cut_low) {
-        place(static_cast<int32_t>(i), 1);
-        ++n_sure;
-      } else if (s_.score[i] - slack > cut_high) {
-        place(static_cast<int32_t>(i), 0);
-      } else {
-        s_.chosen.push_back(static_cast<int32_t>(i));
-      }
-    }
-    return n_sure;
+      const bool left = s_.score[i] + slack < cut_low, right = !left && s_.score[i] - slack > cut_high;
+      if (left || right) place(static_cast<int32_t>(i), left);
+      block.n_left += left;
+      return !left && !right;
+    });
   }
 
   bool score() {
-    s_.keys.resize(s_.chosen.size());
-    return loop_(static_cast<int64_t>(s_.chosen.size()), kRowGrain, [&](int64_t begin, int64_t end, int) {
+    return loop_(n_chosen_, kRowGrain, [&](int64_t begin, int64_t end, int) {
       for (int64_t j = begin; j < end; ++j) {
         const int32_t i = s_.chosen[j];
         s_.score[i] = members_.dot(s_.direction.data(), i);
@@ -197,11 +219,16 @@ class TwoMeans {
     });
   }
 
-  bool assign(int64_t n_sure) {
+  // Those that are `chosen`.
+  void assign() {
+    if (n_chosen_ == 0) return;
+    // As many are left as fit before the cut; if all are, the cut is beyond them.
+    const int64_t n_left = p_.n_left - n_sure_;
     const uint64_t cut =
-        nth_key(static_cast<int64_t>(s_.keys.size()), p_.n_left - n_sure, [&](int64_t j) { return s_.keys[j]; });
-    for (size_t j = 0; j < s_.keys.size(); ++j) place(s_.chosen[j], s_.keys[j] < cut);
-    return std::any_of(s_.change.begin(), s_.change.end(), [](int8_t change) { return change != 0; });
+        n_left < n_chosen_ ? nth_key(n_chosen_, n_left, [&](int64_t j) { return s_.keys[j]; }) : UINT64_MAX;
+    run_loop(n_chosen_, kGrain, [&](int64_t begin, int64_t end, int) {
+      for (int64_t j = begin; j < end; ++j) place(s_.chosen[j], s_.keys[j] < cut);
+    });
   }
 
   void place(int32_t i, int8_t left) {
@@ -209,11 +236,13 @@ class TwoMeans {
     s_.left[i] = left;
   }
 
-  // sum += rows that came, -= rows that went. Worker 0 adds to the sum itself, the others to their own, merged after.
+  void list_changes() {
+    list([&](int64_t i, MemberBlock&) { return s_.change[i] != 0; });
+  }
+
+  // sum += rows that came, -= rows that went, of those listed. Worker 0 adds to the sum itself, the others to their
+  // own, merged after.
   bool add_changes(std::vector<int64_t>& sum) {
-    s_.chosen.clear();
-    for (int64_t i = 0; i < p_.n; ++i)
-      if (s_.change[i]) s_.chosen.push_back(static_cast<int32_t>(i));
     const auto add = [&](int64_t begin, int64_t end, int worker) {
       PartialSum* part = worker == 0 ? nullptr : &s_.extra[worker - 1];
       int64_t* target = part ? part->sum.data() : sum.data();
@@ -223,7 +252,7 @@ class TwoMeans {
       }
       if (part) part->used = true;
     };
-    if (!loop_(static_cast<int64_t>(s_.chosen.size()), kRowGrain, add)) return false;
+    if (!loop_(n_chosen_, kRowGrain, add)) return false;
     if (std::none_of(s_.extra.begin(), s_.extra.end(), [](const PartialSum& part) { return part.used; })) return true;
     const int64_t d = members_.n_features();
     const auto merge = [&](int64_t begin, int64_t end, int) {
@@ -278,7 +307,8 @@ class TwoMeans {
   const Loop& loop_;
   const SplitKernels& kernels_;
   bool stopped_ = false;
-  float drift_ = 0;  // no score has changed by more than drift_ - drift_then since it was computed
+  int64_t n_chosen_ = 0, n_sure_ = 0;  // listed in `chosen`; members that are on the left for certain
+  float drift_ = 0;                    // no score has changed by more than drift_ - drift_then since it was computed
 };
 
 }  // namespace lt

@@ -103,6 +103,8 @@ def train_level(
     batch_bytes: int = 1 << 30,
     scratch_bytes: int = 1 << 62,
     folder: str | os.PathLike[str] | None = None,
+    seats: Any = None,
+    rank: int = 0,
     progress: Progress = None,
 ) -> Layer:
     """Solve every binary problem of a level; see ``cpp/kernels/linear/level_training.h``.
@@ -114,7 +116,8 @@ def train_level(
 
     Where ``X`` is mapped from a file, rows gathered for a parent go to a temporary file in
     ``folder`` if they are more than ``batch_bytes``. Fewer threads are started where all of them
-    would need more than ``scratch_bytes``.
+    would need more than ``scratch_bytes``. ``seats``: a ``core.Seats`` that levels share which are
+    trained at the same time; lower ranks come first.
     """
     sparse, dense = (X.sparse, X.dense) if isinstance(X, BlockRows) else (X, None)
     Y = problem.positives
@@ -162,6 +165,8 @@ def train_level(
         batch_bytes=batch_bytes,
         scratch_bytes=scratch_bytes,
         room=_room(sparse, problem.parents, batch_bytes, folder),
+        seats=seats,
+        rank=rank,
     )
     arrays, _ = core.train_level(level, params, n_threads, progress)
     return Layer(arrays)

@@ -102,17 +102,20 @@ def train_in_parts(
     checkpoint: Checkpoint | None,
     spill: bool = False,
     stop: threading.Event | None = None,
+    seats: Any = None,
+    rank: int = 0,
 ) -> Layer:
     """Train a level and return its layer; with a ``checkpoint``, parts found there are not trained
     again.
 
     ``spill``: large arrays of finished parts, and of the layer in the end, are those of temporary
     files (in the folder of the checkpoint, if there is one). Once ``stop`` is set, training ends
-    with a KeyboardInterrupt.
+    with a KeyboardInterrupt. ``seats`` and ``rank``: as in ``train_level``.
     """
     problem = level.problem
     n_children = int(problem.child_ptr[-1])
     with Progress(level.what, stop=stop) as progress:
+        shared = {"seats": seats, "rank": rank}
         if checkpoint is None and not spill:
             return train_level(
                 X,
@@ -123,6 +126,7 @@ def train_in_parts(
                 batch_bytes=memory.batch_bytes,
                 scratch_bytes=memory.scratch_bytes,
                 progress=progress,
+                **shared,
             )
         folder = None if checkpoint is None else checkpoint.path
         layers = []
@@ -131,7 +135,7 @@ def train_in_parts(
             layer = None if checkpoint is None else checkpoint.load(name, _read_layer)
             if layer is None:
                 shifted = _shifted(progress, part, n_children)
-                layer = train_part(X, level, part, memory, n_threads, folder, shifted)
+                layer = train_part(X, level, part, memory, n_threads, folder, shifted, **shared)
                 if checkpoint is not None:
                     save_part(checkpoint, name, layer)
             layers.append(layer.spilled(folder) if spill else layer)
@@ -147,6 +151,8 @@ def train_part(
     n_threads: int,
     folder: str | os.PathLike[str] | None,
     progress: Callable[[int, int], None],
+    seats: Any = None,
+    rank: int = 0,
 ) -> Layer:
     """Train one part of a level and return its layer."""
     return train_level(
@@ -159,6 +165,8 @@ def train_part(
         batch_bytes=memory.batch_bytes,
         scratch_bytes=memory.scratch_bytes,
         folder=folder,
+        seats=seats,
+        rank=rank,
         progress=progress,
     )
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from typing import Any
 
-from longtail._native import n_threads
+from longtail._native import core, n_threads
 from longtail.distributed.tasks import workers
 from longtail.linear.search.layer import Layer
 from longtail.linear.train.checkpoint import Checkpoint
@@ -30,14 +30,17 @@ def train_levels(
     """Train some levels and return their layers.
 
     An upper level has few blocks of labels and cannot feed many threads by itself, so levels are
-    trained side by side. ``spill``: one at a time, and finished parts go to temporary files. With a
-    ``checkpoint`` and workers of joblib, those train the parts that it lacks.
+    trained side by side, the tasks of upper ones first. ``spill``: one at a time, and finished
+    parts go to temporary files. With a ``checkpoint`` and workers of joblib, those train the parts
+    that it lacks.
     """
     if checkpoint is not None and workers() is not None:
         train_elsewhere(X, levels, memory, checkpoint, n_jobs=n_jobs)
     threads, stop = n_threads(n_jobs), threading.Event()
+    in_turn = threads == 1 or spill or len(levels) == 1
+    seats = None if in_turn else core.Seats(threads, len(levels))
 
-    def train(level: TrainingLevel) -> Layer:
+    def train(level: TrainingLevel, rank: int) -> Layer:
         return train_in_parts(
             X,
             level,
@@ -46,12 +49,14 @@ def train_levels(
             checkpoint=checkpoint,
             spill=spill,
             stop=stop,
+            seats=seats,
+            rank=rank,
         )
 
-    if threads == 1 or spill or len(levels) == 1:
-        return [train(level) for level in levels]
+    if in_turn:
+        return [train(level, 0) for level in levels]
     with ThreadPoolExecutor(len(levels)) as pool:
-        running = [pool.submit(train, level) for level in levels]
+        running = [pool.submit(train, level, rank) for rank, level in enumerate(levels)]
         try:  # Ctrl-C reaches this thread only, which stops the others
             while wait(running, timeout=0.1, return_when=FIRST_EXCEPTION).not_done:
                 failed = [task for task in running if task.done() and task.exception()]
