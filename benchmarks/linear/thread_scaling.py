@@ -1,16 +1,19 @@
 """Training and batch search of the linear models on 1 to 16 threads, and that the bits agree.
 
-    python benchmarks/linear/thread_scaling.py TIB-SID-en --threads 1,2,4,8,16 [--one-vs-all]
-    python benchmarks/linear/thread_scaling.py like:Amazon-670K --scale 0.2
+    python benchmarks/linear/thread_scaling.py TIB-SID-en --threads 1,2,4,8,16 [--copies]
+    python benchmarks/linear/thread_scaling.py like:Amazon-670K --scale 0.2 [--one-vs-all]
 
 ``like:NAME`` makes data of that shape (``make_longtail``), ``--scale`` times as large.
 
-Wall seconds are the best of ``--repeat`` runs; a speed-up is the ratio to one thread.
+Wall seconds are the best of ``--repeat`` runs; a speed-up is the ratio to one thread. With
+``--copies``, as many processes as the most threads first train alike, one thread each, at the same
+time: what these processors do together for work that has nothing to wait for.
 """
 
 from __future__ import annotations
 
 import argparse
+import multiprocessing
 import os
 import platform
 import sys
@@ -50,6 +53,30 @@ def best(repeat: int, work: Any) -> tuple[float, float, Any]:
     return (*min(runs), out)
 
 
+def as_good_as(n_copies: int, train: Any) -> float:
+    """Return how many times the work of one process ``n_copies`` do in the same time."""
+
+    def copy(barrier: Any, seconds: Any) -> None:
+        train()  # memory is there, and caches are warm
+        barrier.wait()
+        begin = time.perf_counter()
+        train()
+        seconds.put(time.perf_counter() - begin)
+
+    def mean_seconds(n: int) -> float:
+        context = multiprocessing.get_context("fork")
+        barrier, seconds = context.Barrier(n), context.Queue()
+        processes = [context.Process(target=copy, args=(barrier, seconds)) for _ in range(n)]
+        for process in processes:
+            process.start()
+        taken = [seconds.get() for _ in processes]
+        for process in processes:
+            process.join()
+        return sum(taken) / n
+
+    return n_copies * mean_seconds(1) / mean_seconds(n_copies)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("data")
@@ -57,6 +84,7 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=2)
     parser.add_argument("--scale", type=float, default=1.0)
     parser.add_argument("--one-vs-all", action="store_true")
+    parser.add_argument("--copies", action="store_true")
     args = parser.parse_args()
     X, Y, X_test, _ = features(args.data, args.scale)
     print(f"$ python {' '.join(sys.argv)}")
@@ -65,6 +93,10 @@ def main() -> None:
     print(f"{args.data}: X {X.shape}, Y {Y.shape}, test rows {X_test.shape[0]}")
     batch = X_test[np.arange(max(100_000, X_test.shape[0])) % X_test.shape[0]]
     maker = lt.OneVsAll if args.one_vs_all else lt.XRLinear
+    if args.copies:
+        n = max(map(int, args.threads.split(",")))
+        print(f"{n} copies at once, one thread each: as good as", end=" ", flush=True)
+        print(f"{as_good_as(n, lambda: maker(n_jobs=1).fit(X, Y)):.1f}")
     reference: Any = None
     base_fit = base_search = 0.0
     print("threads  fit wall  fit cpu  speed-up   search us/query  speed-up  same bits")

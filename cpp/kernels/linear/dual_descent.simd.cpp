@@ -41,7 +41,10 @@ struct Rng {  // xorshift64
 };
 
 constexpr int64_t kRowsPerLook = 256;  // at the flag that stops it
-constexpr int32_t kFewPasses = 10;     // where so few are allowed all are full: a descent cut short has seen every row
+// Rows with more entries, 16 MB of them, come from far memory. Fewer, read one after the other, are there in time
+// without being asked for.
+constexpr int64_t kNearEntries = int64_t{1} << 21;
+constexpr int32_t kFewPasses = 10;  // where so few are allowed all are full: a descent cut short has seen every row
 // Parts of the tolerance below which a gradient is left alone: in problems that may begin with a sample, and in those
 // that see every row there is, where more would cost precision.
 constexpr float kNegligible = 0.15f, kNegligibleOfAll = 0.035f;
@@ -156,6 +159,7 @@ void descend(LaneRows rows, const LaneTargets& targets, const SolverParams& para
   Rng rng{seed * 0x9E3779B97F4A7C15ull | 1};
   i32x16 frozen = absent;
   const int64_t sampled = params.max_iter < kFewPasses || !params.sample_first ? 1 : sample_step(n);
+  const bool far = rows.indptr[n] > kNearEntries;
   int64_t n_awake = 0;
   for (int64_t i = 0; i < n; ++i)
     if (targets.slot[i] >= 0 || i % sampled == 0) order[n_awake++] = static_cast<int32_t>(i);
@@ -163,6 +167,7 @@ void descend(LaneRows rows, const LaneTargets& targets, const SolverParams& para
     const bool full = n_awake == n;
     // The first pass and full ones read the rows as they lie in memory; in the others they are shuffled.
     if (!full && pass > 0) shuffle(order, n_awake, rng);
+    const bool ask_for_rows = far || !full;
     int64_t n_kept = 0;
     f32x16 largest = zero, smallest = zero;  // projected gradients, those that are left alone counted as nothing
     const f32x16 least = select(frozen, splat(inf), negligible);
@@ -170,7 +175,7 @@ void descend(LaneRows rows, const LaneTargets& targets, const SolverParams& para
       const int64_t i = order[s];
       if (s % kRowsPerLook == 0 && params.stopped()) return;
       if (s + 4 < n_awake) {
-        prefetch_row(rows, order[s + 4]);
+        if (ask_for_rows) prefetch_row(rows, order[s + 4]);
         __builtin_prefetch(scratch.alpha + order[s + 4] * int64_t{kLanes}, 1);
       }
       if (s + 1 < n_awake) prefetch_rare<kLanes>(rows, order[s + 1], weights);
