@@ -27,6 +27,8 @@ void require(bool condition, const char* what) {
 std::vector<Case> the_pool_itself() {
   return {{"parallel_for, every task once",
            [](int n_threads, Digest& digest) {
+             std::vector<int64_t> few(2, 0);  // two tasks need two scratch areas, with however many threads
+             parallel_for(2, n_threads, [&](int64_t, int worker) { ++few.at(worker); });
              std::vector<int64_t> seen(1000, 0), by_worker(kThreads, 0);
              parallel_for(1000, n_threads, [&](int64_t task, int worker) {
                seen[task] += task + 1;

@@ -91,7 +91,7 @@ class Team::Threads {
     stop_.clear();
     running_ = n_workers + works;
     call((job_ / kWorkers + 1) * kWorkers + n_workers);
-    if (works) work(n_threads_ - 1);
+    if (works) work(n_workers);
     const bool interrupted = watch(poll);
     stop_.clear();
     if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
