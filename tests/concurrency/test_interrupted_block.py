@@ -17,22 +17,28 @@ X = sp.random(60_000, 500, 0.2, "csr", rng=rng).astype(np.float32)
 Y = sp.csr_matrix((rng.random((60_000, 16)) < 0.3).astype(np.float32))
 threading.Timer(0.5, signal.raise_signal, [signal.SIGINT]).start()
 try:
-    lt.OneVsAll(n_jobs={threads}, C=100.0, {params}).fit(X, Y)
+    lt.{model}(n_jobs={threads}, C=100.0, {params}).fit(X, Y)
 except KeyboardInterrupt:
     print("interrupted")
 """
 
 
+DUAL = 'solver="dual", tolerance=1e-30, max_iter=1_000_000'
+NEWTON = 'solver="newton", loss="logistic", tolerance=1e-30, max_iter=1_000_000, l1=0.01'
+LEVELS = f"tree=lt.tree.LabelTree(level_sizes=[2, 4]), {DUAL}"
+
+
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize(
-    "params",
+    ("model", "params"),
     [
-        'solver="dual", tolerance=1e-30, max_iter=1_000_000',
-        'solver="newton", loss="logistic", tolerance=1e-30, max_iter=1_000_000, l1=0.01',
+        ("OneVsAll", DUAL),
+        ("OneVsAll", NEWTON),
+        pytest.param("XRLinear", LEVELS, id="levels that wait for seats"),
     ],
 )
-def test_one_block(params: str, threads: int) -> None:
-    script = SCRIPT.format(params=params, threads=threads)
+def test_one_block(model: str, params: str, threads: int) -> None:
+    script = SCRIPT.format(model=model, params=params, threads=threads)
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, timeout=60
     )

@@ -18,7 +18,7 @@ from longtail.linear.train.memory import plan_memory
 
 X, Y = make_rows(n=60, n_labels=40)
 PARAMS = ("loss", "dual", "tolerance", "max_iter", "bias", "threshold", "seed", "most_entries")
-PARAMS += ("scratch_bytes",)
+PARAMS += ("scratch_bytes", "seats", "rank")
 
 
 def level(**changed: Any) -> dict[str, Any]:
@@ -215,6 +215,21 @@ def test_rows_with_nan_are_not_clustered() -> None:
     rounds = np.array([0, 1], np.int64)
     with pytest.raises(ValueError, match="NaN"):
         core.balanced_splits_csr(csr_args(rows), splits, rounds, **how, order=order)
+
+
+@pytest.mark.parametrize("n_threads", [1, 4])
+def test_seats_change_who_works_and_nothing_else(n_threads: int) -> None:
+    expected, _ = train(level())
+    arrays, _ = train(level(seats=core.Seats(2, 3), rank=2), n_threads)
+    assert all(np.array_equal(arrays[name], expected[name]) for name in expected)
+
+
+@pytest.mark.parametrize("rank", [-1, 3])
+def test_a_rank_that_the_seats_do_not_know(rank: int) -> None:
+    with pytest.raises(ValueError, match="no such rank"):
+        train(level(seats=core.Seats(2, 3), rank=rank))
+    with pytest.raises(TypeError, match="seats is of another kind"):
+        train(level(seats=2, rank=0))
 
 
 def test_structs_of_the_core_take_their_own_fields_only() -> None:
