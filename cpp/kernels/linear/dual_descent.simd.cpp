@@ -11,10 +11,11 @@
 // Where the time goes, and what is done about it: after the first pass most rows are negatives that every lane already
 // classifies with room to spare (a_i = 0, G > 0). They are put to sleep at once, not only when G exceeds the largest
 // gradient of the last pass as in LIBLINEAR: with 16 lanes that bound is rarely met. When the awake rows have
-// converged, every row is woken for one full pass, and only a full pass that meets the tolerance ends the descent. So
-// sleeping costs no accuracy. For the same reason the descent can begin with a few rows: those that are positive in
-// some lane and a sample of the others, a sixteenth of many. Lanes whose projected gradient is a small part of the
-// tolerance are left alone: such steps are most of all steps, and none of them decides whether the tolerance is met.
+// converged (roughly, at first), every row is woken for one full pass, and only a full pass that meets the tolerance
+// ends the descent. So sleeping costs no accuracy. For the same reason the descent can begin with a few rows: those
+// that are positive in some lane and a sample of the others, a sixteenth of many. Lanes whose projected gradient is a
+// small part of the tolerance are left alone: such steps are most of all steps, and none of them decides whether the
+// tolerance is met.
 //
 // A feature of a single row has the weight a_i y_i x_if, at any time: it adds a_i x_if^2 to G, and its line of weights
 // need not be touched until the end. Nearly half the features of a cluster are such (rows.single_sq).
@@ -49,8 +50,12 @@ constexpr int32_t kFewPasses = 10;  // where so few are allowed all are full: a 
 // that see every row there is, where more would cost precision.
 constexpr float kNegligible = 0.15f, kNegligibleOfAll = 0.035f;
 
-// Every so many rows are in the sample that descent begins with: 256 rows at least.
-int64_t sample_step(int64_t n_rows) { return n_rows < 512 ? 1 : n_rows < 4096 ? n_rows / 256 : 16; }
+// Tolerances that are enough for the rows that are awake while a full pass, which moves them anyway, is sure to follow:
+// as long as there was none, and always where every row is seen.
+constexpr float kRough = 2.0f;
+
+// Every so many rows are in the sample that descent begins with: 128 rows at least.
+int64_t sample_step(int64_t n_rows) { return n_rows < 256 ? 1 : n_rows < 2048 ? n_rows / 128 : 16; }
 
 void shuffle(int32_t* order, int64_t n, Rng& rng) {
   for (int64_t s = 0; s + 1 < n; ++s) {
@@ -106,20 +111,25 @@ void recall(const LaneRows& rows, const LaneTargets& targets, const SolverParams
   }
 }
 
-// Calls take(f, w) for every feature of a single row that has one: w = a_i y_i x_if.
+// Calls take(f, w) for every feature of a single row that has one, w = a_i y_i x_if, but for rows none of whose weights
+// can reach the limit: no value is larger than the root of single_sq.
 template <class Take>
-LT_INLINE void for_singles(const LaneRows& rows, const LaneTargets& targets, const void* scratch, Take take) {
+LT_INLINE void for_singles(const LaneRows& rows, const LaneTargets& targets, const void* scratch, const f32x16& limit,
+                           Take take) {
   const float* alpha = static_cast<const float*>(scratch);
+  const f32x16 least = limit * limit * 0.999f;
   for (int64_t i = 0; i < rows.n_rows; ++i) {
     if (rows.shared_ends[i] == rows.ends[i]) continue;
-    const f32x16 step = load(alpha + i * kLanes) * row_target(targets, i).sign;
-    if (!any(step != 0.0f)) continue;
+    const f32x16 a = load(alpha + i * kLanes);
+    if (!any((a != 0.0f) & ~(a * a * rows.single_sq[i] < least))) continue;
+    const f32x16 step = a * row_target(targets, i).sign;
     for (int64_t p = rows.shared_ends[i]; p < rows.ends[i]; ++p) take(rows.indices[p], step * rows.values[p]);
   }
 }
 
 void weigh_singles(const LaneRows& rows, const LaneTargets& targets, const void* scratch, float* weights) {
-  for_singles(rows, targets, scratch, [&](int32_t f, const f32x16& w) { store(weights + f * int64_t{kLanes}, w); });
+  for_singles(rows, targets, scratch, f32x16{},
+              [&](int32_t f, const f32x16& w) { store(weights + f * int64_t{kLanes}, w); });
 }
 
 // Leaves the weights of dense columns in `dense`.
@@ -136,7 +146,7 @@ void descend(LaneRows rows, const LaneTargets& targets, const SolverParams& para
   for (int64_t i = 0; i < n; ++i) scratch.order[i] = static_cast<int32_t>(i);
 
   const bool squared = params.loss == Loss::squared_hinge;
-  const f32x16 zero = {}, one = splat(1), tolerance = splat(params.tolerance);
+  const f32x16 zero = {}, one = splat(1);
   const f32x16 negligible = splat((params.sample_first ? kNegligible : kNegligibleOfAll) * params.tolerance);
   const f32x16 plain_sign = splat(-1), plain_cost = load(targets.negative_cost);
   // A row of weight zero gets an enormous diagonal: its dual variable, and with it its influence, stays at nothing.
@@ -160,6 +170,7 @@ void descend(LaneRows rows, const LaneTargets& targets, const SolverParams& para
   i32x16 frozen = absent;
   const int64_t sampled = params.max_iter < kFewPasses || !params.sample_first ? 1 : sample_step(n);
   const bool far = rows.indptr[n] > kNearEntries;
+  bool rough = true;
   int64_t n_awake = 0;
   for (int64_t i = 0; i < n; ++i)
     if (targets.slot[i] >= 0 || i % sampled == 0) order[n_awake++] = static_cast<int32_t>(i);
@@ -213,7 +224,9 @@ void descend(LaneRows rows, const LaneTargets& targets, const SolverParams& para
     }
     n_awake = n_kept;
     const f32x16 violation = largest - smallest;
-    const i32x16 settled = (violation <= tolerance) | frozen;
+    if (full) rough = !params.sample_first;
+    const float enough = full || !rough ? params.tolerance : kRough * params.tolerance;
+    const i32x16 settled = (violation <= enough) | frozen;
     LaneArray<int32_t> asleep;
     store(asleep.at, frozen);
     const LaneArray<float> spread = lanes_of(violation);
@@ -271,21 +284,29 @@ LT_INLINE void keep(int32_t f, const f32x16& w, uint32_t lanes, KeptWeights& kep
 #endif
 }
 
+// Which features have a weight to keep is found first, without a branch: most have none, and which do is not foreseen.
 void harvest(float* weights, int64_t begin, int64_t end, int n_lanes, const float* cutoff, KeptWeights& kept) {
+  constexpr int kAtOnce = 256;  // features
   const f32x16 zero = {}, limit = load(cutoff);
-  for (int64_t f = begin; f < end; ++f) {
-    float* at = weights + f * kLanes;
-    const f32x16 w = load(at);
-    if (!any(w != 0.0f)) continue;
-    keep(static_cast<int32_t>(f), w, reaching(w, limit, n_lanes), kept);
-    store(at, zero);
+  int32_t found[kAtOnce];
+  uint32_t lanes[kAtOnce];
+  for (int64_t first = begin; first < end; first += kAtOnce) {
+    const int64_t last = first + kAtOnce < end ? first + kAtOnce : end;
+    int n_found = 0;
+    for (int64_t f = first; f < last; ++f) {
+      found[n_found] = static_cast<int32_t>(f);
+      lanes[n_found] = reaching(load(weights + f * kLanes), limit, n_lanes);
+      n_found += lanes[n_found] != 0;
+    }
+    for (int k = 0; k < n_found; ++k) keep(found[k], load(weights + found[k] * int64_t{kLanes}), lanes[k], kept);
+    for (int64_t f = first; f < last; ++f) store(weights + f * kLanes, zero);
   }
 }
 
 void harvest_singles(const LaneRows& rows, const LaneTargets& targets, const void* scratch, const float* cutoff,
                      KeptWeights& kept) {
   const f32x16 limit = load(cutoff);
-  for_singles(rows, targets, scratch,
+  for_singles(rows, targets, scratch, limit,
               [&](int32_t f, const f32x16& w) { keep(f, w, reaching(w, limit, targets.n_lanes), kept); });
 }
 
