@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/base/canonical.h"
 #include "kernels/base/parallel.h"
 #include "kernels/base/views.h"
 
@@ -53,9 +54,9 @@ struct CsrArgs {
   }
 
   // With every row checked: kernels need not doubt an index.
-  CsrView view() const {
+  CsrView view(int n_threads = 1) const {
     const CsrView matrix = rows();
-    for (int64_t row = 0; row < matrix.n_rows; ++row) check_row(matrix, row);
+    check_rows(matrix, n_threads);
     return matrix;
   }
 
@@ -70,20 +71,20 @@ struct CsrArgs {
 };
 
 // Moves a vector into a NumPy array without copying.
-template <class T>
-nb::ndarray<nb::numpy, T> to_numpy(std::vector<T>&& values, std::vector<size_t> shape = {}) {
-  auto* owner = new std::vector<T>(std::move(values));
+template <class T, class Allocator>
+nb::ndarray<nb::numpy, T> to_numpy(std::vector<T, Allocator>&& values, std::vector<size_t> shape = {}) {
+  auto* owner = new std::vector<T, Allocator>(std::move(values));
   if (shape.empty()) shape = {owner->size()};
-  nb::capsule capsule(owner, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  nb::capsule capsule(owner, [](void* p) noexcept { delete static_cast<std::vector<T, Allocator>*>(p); });
   return nb::ndarray<nb::numpy, T>(owner->data(), shape.size(), shape.data(), capsule);
 }
 
 // The same as an array that Python cannot write to.
-template <class T>
-nb::ndarray<nb::numpy, const T> to_frozen(std::vector<T>&& values) {
-  auto* owner = new std::vector<T>(std::move(values));
+template <class T, class Allocator>
+nb::ndarray<nb::numpy, const T> to_frozen(std::vector<T, Allocator>&& values) {
+  auto* owner = new std::vector<T, Allocator>(std::move(values));
   const size_t shape[1] = {owner->size()};
-  nb::capsule capsule(owner, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  nb::capsule capsule(owner, [](void* p) noexcept { delete static_cast<std::vector<T, Allocator>*>(p); });
   return nb::ndarray<nb::numpy, const T>(owner->data(), 1, shape, capsule);
 }
 

@@ -135,7 +135,7 @@ class BeamSearcher {
                           nb::object filter) {
     Queries queries;
     queries.normalize = normalize;
-    queries.sparse = csr.view();
+    queries.sparse = csr.view(n_threads);
     require(csr.n_cols == model_.layers[0].n_features, "queries have another width than the model");
     return search(queries, k, beams, n_threads, filter);
   }
@@ -153,11 +153,11 @@ class BeamSearcher {
   // Sparse rows with a dense block for the last columns, as many as the searcher was made for.
   nb::tuple search_blocks(const CsrArgs& csr, Array2<float> dense, int64_t k, std::vector<int64_t> beams,
                           bool normalize, int n_threads, nb::object filter) {
-    return search(block_queries(csr, dense, normalize), k, beams, n_threads, filter);
+    return search(block_queries(csr, dense, normalize, n_threads), k, beams, n_threads, filter);
   }
 
   nb::object scores_blocks(const CsrArgs& csr, Array2<float> dense, bool normalize, int n_threads) {
-    const Queries queries = block_queries(csr, dense, normalize);
+    const Queries queries = block_queries(csr, dense, normalize, n_threads);
     return scores(queries, queries.sparse.n_cols + queries.matrix.n_cols, n_threads);
   }
 
@@ -167,7 +167,7 @@ class BeamSearcher {
   nb::object scores_sparse(const CsrArgs& csr, bool normalize, int n_threads) {
     Queries queries;
     queries.normalize = normalize;
-    queries.sparse = csr.view();
+    queries.sparse = csr.view(n_threads);
     return scores(queries, csr.n_cols, n_threads);
   }
 
@@ -188,10 +188,10 @@ class BeamSearcher {
   }
 
  private:
-  Queries block_queries(const CsrArgs& csr, const Array2<float>& dense, bool normalize) const {
+  Queries block_queries(const CsrArgs& csr, const Array2<float>& dense, bool normalize, int n_threads) const {
     Queries queries;
     queries.normalize = normalize;
-    queries.sparse = csr.view();
+    queries.sparse = csr.view(n_threads);
     queries.matrix = dense_view(dense, queries.sparse.n_rows);
     require(queries.matrix.n_cols == n_dense(), "queries have another dense block than the searcher was made for");
     require(queries.sparse.n_cols + queries.matrix.n_cols == model_.layers[0].n_features,

@@ -7,17 +7,10 @@ namespace lt::bind {
 
 namespace {
 
-template <class T>
-nb::ndarray<nb::numpy, T> hand_over(std::unique_ptr<T[]> values, size_t n) {
-  T* data = values.release();
-  nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<T*>(p); });
-  return nb::ndarray<nb::numpy, T>(data, {n}, owner);
-}
-
 nb::tuple sum_positive_rows_csr(const CsrArgs& csr, const CsrArgs& label_csr, int64_t max_features, int n_threads,
                                 nb::object progress, std::optional<Array2<float>> dense) {
-  const CsrView X = csr.view();
-  const CsrView labels = label_csr.view();
+  const CsrView X = csr.view(n_threads);
+  const CsrView labels = label_csr.view(n_threads);
   require(labels.n_cols == X.n_rows, "labels and features must have the same rows");
   const MatrixView<const float> more = dense_view(dense, X.n_rows);
   OwnedCsr out;
@@ -25,9 +18,8 @@ nb::tuple sum_positive_rows_csr(const CsrArgs& csr, const CsrArgs& label_csr, in
     nb::gil_scoped_release nogil;
     sum_positive_rows(X, labels, max_features, n_threads, out, poll_python(progress), more);
   }
-  const auto nnz = static_cast<size_t>(out.indptr.back());
-  return nb::make_tuple(to_numpy(std::move(out.indptr)), hand_over(std::move(out.indices), nnz),
-                        hand_over(std::move(out.values), nnz));
+  return nb::make_tuple(to_numpy(std::move(out.indptr)), to_numpy(std::move(out.indices)),
+                        to_numpy(std::move(out.values)));
 }
 
 void sum_positive_rows_dense(Array2<float> X, const CsrArgs& label_csr, int n_threads, Mutable2<float> out,
@@ -89,7 +81,8 @@ void bind_tree(nb::module_& m) {
       "balanced_splits_csr",
       [](const CsrArgs& csr, Array2<int64_t> splits, Array1<int64_t> round_ptr, int max_iter, bool spherical,
          uint64_t seed, int64_t large, int n_threads, Mutable1<int32_t> order, nb::object progress) {
-        run_splits(csr.view(), splits, round_ptr, max_iter, spherical, seed, large, n_threads, order, progress);
+        run_splits(csr.view(n_threads), splits, round_ptr, max_iter, spherical, seed, large, n_threads, order,
+                   progress);
       },
       nb::arg("csr"), nb::arg("splits"), nb::arg("round_ptr"), nb::arg("max_iter"), nb::arg("spherical"),
       nb::arg("seed"), nb::arg("large"), nb::arg("n_threads"), nb::arg("order"), nb::arg("progress") = nb::none());
@@ -104,7 +97,7 @@ void bind_tree(nb::module_& m) {
   m.def(
       "node_labels",
       [](const CsrArgs& csr, Array1<int32_t> node_of, int value, int n_threads) {
-        const CsrView Y = csr.view();
+        const CsrView Y = csr.view(n_threads);
         require(static_cast<int64_t>(node_of.shape(0)) == Y.n_cols, "node_of needs one entry per label");
         NodeLabels out;
         {

@@ -30,8 +30,8 @@ class Digest {
       for (size_t i = 0; i < n; ++i)
         if (std::isfinite(values[i])) magnitude_ += std::fabs(static_cast<double>(values[i]));
   }
-  template <class T>
-  void add(const std::vector<T>& values) {
+  template <class T, class Allocator>
+  void add(const std::vector<T, Allocator>& values) {
     add(values.data(), values.size());
   }
   uint64_t value() const { return state_; }

@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "driver.h"
+#include "kernels/base/canonical.h"
 #include "kernels/base/unit_rows.h"
 #include "kernels/linear/beam_search.h"
 #include "kernels/linear/level_training.h"
@@ -256,8 +257,8 @@ Case label_features(int64_t max_features) {
             OwnedCsr out;
             sum_positive_rows(X->view(), labels->view(), max_features, n_threads, out, kGoOn);
             digest.add(out.indptr);
-            digest.add(out.indices.get(), out.indptr.back());
-            digest.add(out.values.get(), out.indptr.back());
+            digest.add(out.indices);
+            digest.add(out.values);
             const std::vector<float> rows = random_floats(600 * 20, 43);
             std::vector<float> dense(500 * 20);
             sum_positive_rows(MatrixView<const float>{600, 20, rows.data()}, labels->view(), n_threads,
@@ -315,6 +316,27 @@ Case moving_labels_up() {
           }};
 }
 
+Case order_of_columns() {
+  auto good = std::make_shared<Csr>(random_csr(150'000, 1000, 20, 81));
+  auto bad = std::make_shared<Csr>(*good);
+  int64_t first = 70'000;  // of three rows that have a column too many
+  while (good->view().row_nnz(first) == 0) ++first;
+  for (const int64_t entry : {bad->indptr[first], bad->indptr[120'000], bad->indptr.back() - 1})
+    bad->indices[entry] = 1000;
+  return {"check_rows", [=](int n_threads, Digest& digest) {
+            check_rows(good->view(), n_threads);
+            std::string message;
+            try {
+              check_rows(bad->view(), n_threads);
+            } catch (const std::invalid_argument& error) {
+              message = error.what();
+            }
+            if (message.find("row " + std::to_string(first) + " ") == std::string::npos)
+              throw std::logic_error("not the first row: " + message);
+            digest.add(message.data(), message.size());
+          }};
+}
+
 Case unit_length() {
   auto X = std::make_shared<Csr>(random_csr(20000, 100, 6, 71));
   return {"unit_rows", [=](int n_threads, Digest& digest) {
@@ -346,7 +368,8 @@ std::vector<Case> linear_cases() {
           clustering("balanced_splits, many rows", 1, 160000, 2),
           clustering_dense_rows(),
           moving_labels_up(),
-          unit_length()};
+          unit_length(),
+          order_of_columns()};
 }
 
 }  // namespace lt::driver

@@ -8,10 +8,12 @@
 #include <cstdlib>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 
 #include "driver.h"
 #include "kernels/base/parallel.h"
 #include "kernels/base/seats.h"
+#include "kernels/base/slabs.h"
 
 namespace lt::driver {
 
@@ -68,6 +70,25 @@ std::vector<Case> the_pool_itself() {
              for (int64_t loop = 0; loop < 300; ++loop)
                team.run(1 + loop * 37 % 100, [&](int64_t task, int) { seen[task] += loop; });
              digest.add(seen);
+           }},
+          {"Slabs, written here and dropped there",
+           [](int n_threads, Digest& digest) {
+             constexpr int64_t kPieces = 400;
+             std::vector<Slabs> slabs(n_threads);
+             std::vector<Slabs::Piece> pieces(kPieces);
+             const auto bytes_of = [](int64_t i) { return i % 50 == 0 ? int64_t{100'000} : 1 + i * 37 % 5000; };
+             parallel_for(kPieces, n_threads, [&](int64_t i, int worker) {
+               pieces[i] = slabs[worker].take(2 * bytes_of(i));
+               std::fill_n(pieces[i].get(), bytes_of(i), static_cast<char>(i));
+               slabs[worker].keep(bytes_of(i));
+             });
+             std::vector<int64_t> sums(kPieces, 0);
+             parallel_for(kPieces, n_threads, [&](int64_t i, int) {
+               const Slabs::Piece piece = std::exchange(pieces[i], Slabs::Piece());
+               require(reinterpret_cast<uintptr_t>(piece.get()) % 64 == 0, "a piece is not aligned");
+               for (int64_t b = 0; b < bytes_of(i); ++b) sums[i] += piece[b];
+             });
+             digest.add(sums);
            }},
           {"Team, after an error and a stop",
            [](int n_threads, Digest& digest) {

@@ -44,6 +44,17 @@ inline void check_row(const CsrView& matrix, int64_t row) {
                                 " must ascend without repetition from 0 on, below " + std::to_string(matrix.n_cols));
 }
 
+// Where rows are not read in the order in which they lie, each is asked for so many rows before its turn.
+constexpr int64_t kRowsAhead = 2;
+
+inline void prefetch_row(const CsrView& matrix, int64_t row) {
+  const int64_t end = matrix.end(row);
+  for (int64_t p = matrix.begin(row); p < end; p += 16) {
+    __builtin_prefetch(matrix.indices + p);
+    __builtin_prefetch(matrix.values + p);
+  }
+}
+
 // Row-major matrix.
 template <class T>
 struct MatrixView {

@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 #include <string>
-
-#include "kernels/base/aligned_block.h"
-#include "kernels/base/parallel.h"
+#include <utility>
 
 namespace lt {
 
@@ -28,44 +26,50 @@ void check_entries(int64_t n_entries, int64_t n_children, int64_t most) {
                                 " of so many labels: raise threshold or prune_budget, so that fewer are kept");
 }
 
-void join_chunks(std::vector<Chunk>& chunks, int64_t n_features, ChunkLayer& layer) {
-  int64_t n_rows = 0, n_entries = 0;
-  for (const Chunk& chunk : chunks) {
-    n_rows += static_cast<int64_t>(chunk.features.size());
-    n_entries += static_cast<int64_t>(chunk.child.size());
-  }
-  layer.features.reserve(n_rows);
-  layer.entry_ptr.reserve(n_rows + chunks.size());
-  layer.child.reserve(n_entries);
-  layer.value.reserve(n_entries);
-  ask_for_huge_pages(layer.child.data(), n_entries * 2);
-  ask_for_huge_pages(layer.value.data(), n_entries * 4);
+Chunk::Chunk(int64_t n_features, int64_t n_entries, Slabs& slabs) : n_features(n_features), n_entries(n_entries) {
+  memory = slabs.take(4 * (2 * n_features + 1 + n_entries) + 2 * n_entries);
+  features = reinterpret_cast<int32_t*>(memory.get());
+  entry_ptr = reinterpret_cast<uint32_t*>(features + n_features);
+  value = reinterpret_cast<float*>(entry_ptr + n_features + 1);
+  child = reinterpret_cast<uint16_t*>(value + n_entries);
+}
+
+void join_chunks(std::vector<Chunk>& chunks, int64_t n_features, Team& team, ChunkLayer& layer) {
+  const auto n_chunks = static_cast<int64_t>(chunks.size());
   layer.feature_ptr.assign(1, 0);
   layer.entry_base.assign(1, 0);
   layer.bucket_ptr.assign(1, 0);
-  for (Chunk& chunk : chunks) {
-    if (chunk.entry_ptr.empty()) chunk.entry_ptr.push_back(0);
+  for (const Chunk& chunk : chunks) {
     // About eight features a bucket: short enough to search in one or two cache lines.
-    const int64_t n = std::max<int64_t>(1, static_cast<int64_t>(chunk.features.size()));
     int shift = 0;
-    while ((int64_t{1} << shift) * n < 8 * n_features && shift < 31) ++shift;
-    const int64_t n_buckets = (n_features >> shift) + 1;
-    int64_t at = 0;
-    for (int64_t bucket = 0; bucket < n_buckets; ++bucket) {
-      while (at < static_cast<int64_t>(chunk.features.size()) && (chunk.features[at] >> shift) < bucket) ++at;
-      layer.buckets.push_back(static_cast<uint32_t>(at));
-    }
-    layer.buckets.push_back(static_cast<uint32_t>(chunk.features.size()));
+    while ((int64_t{1} << shift) * std::max<int64_t>(1, chunk.n_features) < 8 * n_features && shift < 31) ++shift;
     layer.bucket_shift.push_back(static_cast<uint8_t>(shift));
-    layer.bucket_ptr.push_back(static_cast<int64_t>(layer.buckets.size()));
-    layer.features.insert(layer.features.end(), chunk.features.begin(), chunk.features.end());
-    layer.entry_ptr.insert(layer.entry_ptr.end(), chunk.entry_ptr.begin(), chunk.entry_ptr.end());
-    layer.child.insert(layer.child.end(), chunk.child.begin(), chunk.child.end());
-    layer.value.insert(layer.value.end(), chunk.value.begin(), chunk.value.end());
-    layer.feature_ptr.push_back(static_cast<int64_t>(layer.features.size()));
-    layer.entry_base.push_back(static_cast<int64_t>(layer.child.size()));
-    chunk = Chunk();
+    layer.bucket_ptr.push_back(layer.bucket_ptr.back() + (n_features >> shift) + 2);
+    layer.feature_ptr.push_back(layer.feature_ptr.back() + chunk.n_features);
+    layer.entry_base.push_back(layer.entry_base.back() + chunk.n_entries);
   }
+  layer.buckets.resize(layer.bucket_ptr.back());
+  layer.features.resize(layer.feature_ptr.back());
+  layer.entry_ptr.resize(layer.feature_ptr.back() + n_chunks);
+  layer.child.resize(layer.entry_base.back());
+  layer.value.resize(layer.entry_base.back());
+  team.run(n_chunks, [&](int64_t c, int) {
+    const Chunk chunk = std::exchange(chunks[c], Chunk());
+    const int shift = layer.bucket_shift[c];
+    uint32_t* bucket = layer.buckets.data() + layer.bucket_ptr[c];
+    int64_t at = 0;
+    for (int64_t id = 0; id <= n_features >> shift; ++id) {
+      while (at < chunk.n_features && (chunk.features[at] >> shift) < id) ++at;
+      *bucket++ = static_cast<uint32_t>(at);
+    }
+    *bucket = static_cast<uint32_t>(chunk.n_features);
+    uint32_t* entry_ptr = layer.entry_ptr.data() + layer.feature_ptr[c] + c;
+    std::copy_n(chunk.features, chunk.n_features, layer.features.data() + layer.feature_ptr[c]);
+    std::copy_n(chunk.entry_ptr, chunk.n_features, entry_ptr);
+    entry_ptr[chunk.n_features] = static_cast<uint32_t>(chunk.n_entries);
+    std::copy_n(chunk.child, chunk.n_entries, layer.child.data() + layer.entry_base[c]);
+    std::copy_n(chunk.value, chunk.n_entries, layer.value.data() + layer.entry_base[c]);
+  });
 }
 
 void build_layer(const CsrView& weights, const float* bias, int64_t n_parents, const int64_t* child_ptr, int n_threads,
@@ -73,35 +77,41 @@ void build_layer(const CsrView& weights, const float* bias, int64_t n_parents, c
   plan_chunks(n_parents, child_ptr, layer);
   layer.bias.assign(bias, bias + weights.n_rows);
   std::vector<Chunk> chunks(layer.chunk_children.size() - 1);
-  std::vector<std::vector<uint32_t>> counts(std::max(n_threads, 1));  // by feature, zero between chunks
-  parallel_for(static_cast<int64_t>(chunks.size()), n_threads, [&](int64_t c, int worker) {
-    std::vector<uint32_t>& count = counts[worker];
+  struct Worker {
+    std::vector<uint32_t> count;  // by feature, zero between chunks
+    std::vector<int32_t> features;
+    Slabs slabs;
+  };
+  std::vector<Worker> workers(std::max(n_threads, 1));
+  Team team(n_threads);
+  team.run(static_cast<int64_t>(chunks.size()), [&](int64_t c, int worker) {
+    auto& [count, features, slabs] = workers[worker];
     count.resize(weights.n_cols);
-    Chunk& chunk = chunks[c];
+    features.clear();
     const int64_t first = layer.chunk_children[c], last = layer.chunk_children[c + 1];
     check_entries(weights.begin(last) - weights.begin(first), last - first, most_entries);
     for (int64_t p = weights.begin(first); p < weights.begin(last); ++p)
-      if (count[weights.indices[p]]++ == 0) chunk.features.push_back(weights.indices[p]);
-    std::sort(chunk.features.begin(), chunk.features.end());
+      if (count[weights.indices[p]]++ == 0) features.push_back(weights.indices[p]);
+    std::sort(features.begin(), features.end());
+    Chunk& chunk = chunks[c];
+    chunk = Chunk(static_cast<int64_t>(features.size()), weights.begin(last) - weights.begin(first), slabs);
+    std::copy(features.begin(), features.end(), chunk.features);
     uint32_t total = 0;
-    for (int32_t f : chunk.features) {
-      chunk.entry_ptr.push_back(total);
-      const uint32_t n = count[f];
-      count[f] = total;  // from here on: where the next entry of the feature goes
-      total += n;
+    for (int64_t k = 0; k < chunk.n_features; ++k) {
+      chunk.entry_ptr[k] = total;
+      // From here on the count of a feature is where its next entry goes.
+      total += std::exchange(count[features[k]], total);
     }
-    chunk.entry_ptr.push_back(total);
-    chunk.child.resize(total);
-    chunk.value.resize(total);
+    chunk.entry_ptr[chunk.n_features] = total;
     for (int64_t child = first; child < last; ++child)
       for (int64_t p = weights.begin(child); p < weights.end(child); ++p) {
         const uint32_t at = count[weights.indices[p]]++;
         chunk.child[at] = static_cast<uint16_t>(child - first);
         chunk.value[at] = weights.values[p];
       }
-    for (int32_t f : chunk.features) count[f] = 0;
+    for (int32_t f : features) count[f] = 0;
   });
-  join_chunks(chunks, weights.n_cols, layer);
+  join_chunks(chunks, weights.n_cols, team, layer);
 }
 
 ChildWeights weights_by_child(const ChunkLayerView& layer) {

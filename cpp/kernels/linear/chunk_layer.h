@@ -15,6 +15,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "kernels/base/parallel.h"
+#include "kernels/base/raw_vector.h"
+#include "kernels/base/slabs.h"
 #include "kernels/base/views.h"
 
 namespace lt {
@@ -72,20 +75,26 @@ inline float weight_of_entry(const ChunkLayerView& layer, int64_t entry, int64_t
 struct ChunkLayer {
   std::vector<int64_t> parent_chunks, chunk_children, feature_ptr, entry_base, bucket_ptr;
   std::vector<uint8_t> bucket_shift;
-  std::vector<uint32_t> buckets;
-  std::vector<int32_t> features;
-  std::vector<uint32_t> entry_ptr;
-  std::vector<uint16_t> child;
-  std::vector<float> value;
+  RawVector<uint32_t> buckets;
+  RawVector<int32_t> features;
+  RawVector<uint32_t> entry_ptr;
+  RawVector<uint16_t> child;
+  RawVector<float> value;
   std::vector<float> bias;
 };
 
-// One chunk while it is being built, and the concatenation of chunks into a layer.
+// One chunk, before it is put beside the others.
 struct Chunk {
-  std::vector<int32_t> features;    // sorted
-  std::vector<uint32_t> entry_ptr;  // (features + 1)
-  std::vector<uint16_t> child;
-  std::vector<float> value;
+  int64_t n_features = 0, n_entries = 0;
+  int32_t* features = nullptr;    // (n_features), sorted
+  uint32_t* entry_ptr = nullptr;  // (n_features + 1)
+  float* value = nullptr;         // (n_entries)
+  uint16_t* child = nullptr;      // (n_entries)
+  Slabs::Piece memory;
+
+  Chunk() = default;
+  // With room for so many, to be written.
+  Chunk(int64_t n_features, int64_t n_entries, Slabs& slabs);
 };
 
 // Cuts the children of every parent into chunks: fills parent_chunks and chunk_children.
@@ -94,8 +103,8 @@ void plan_chunks(int64_t n_parents, const int64_t* child_ptr, ChunkLayer& layer)
 // Throws std::invalid_argument for a chunk with more entries than `most`.
 void check_entries(int64_t n_entries, int64_t n_children, int64_t most = kMostEntries);
 
-// Joins chunks (in order; each is freed as it is copied) and builds the directories.
-void join_chunks(std::vector<Chunk>& chunks, int64_t n_features, ChunkLayer& layer);
+// Puts chunks one after the other (each is freed as it is copied) and builds the directories.
+void join_chunks(std::vector<Chunk>& chunks, int64_t n_features, Team& team, ChunkLayer& layer);
 
 // A layer from weights by child, (n_children, n_features) CSR; `child_ptr` (n_parents + 1) cuts the children.
 void build_layer(const CsrView& weights, const float* bias, int64_t n_parents, const int64_t* child_ptr, int n_threads,

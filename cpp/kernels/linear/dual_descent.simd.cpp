@@ -88,9 +88,9 @@ void recall(const LaneRows& rows, const LaneTargets& targets, const SolverParams
   for (int64_t i = 0; i < rows.n_rows; ++i) {
     if (!targets.known[i]) continue;
     RowTarget target = row_target(targets, i);
-    if (targets.slot[i] >= 0) {
+    if (!targets.is_negative(i)) {
       const i32x16 was_negative = load(targets.flipped + targets.slot[i] * int64_t{kLanes}) != 0.0f;
-      const f32x16 cost = load(targets.negative_cost);
+      const f32x16 cost = load(targets.cost);
       target.sign = select(was_negative, splat(-1), target.sign);
       target.cost = select(was_negative, targets.row_weight ? cost * targets.row_weight[i] : cost, target.cost);
     }
@@ -100,7 +100,7 @@ void recall(const LaneRows& rows, const LaneTargets& targets, const SolverParams
     store(alpha + i * kLanes, select(slack > 0.0f, found, zero));
   }
   for (int64_t i = 0; i < rows.n_rows; ++i) {
-    if (!targets.known[i] || targets.slot[i] < 0) continue;
+    if (!targets.known[i] || targets.is_negative(i)) continue;
     const i32x16 was_negative = load(targets.flipped + targets.slot[i] * int64_t{kLanes}) != 0.0f;
     const f32x16 a = load(alpha + i * kLanes);
     const f32x16 back = select(was_negative, a, zero);
@@ -123,7 +123,7 @@ LT_INLINE void for_singles(const LaneRows& rows, const LaneTargets& targets, con
     const f32x16 a = load(alpha + i * kLanes);
     if (!any((a != 0.0f) & ~(a * a * rows.single_sq[i] < least))) continue;
     const f32x16 step = a * row_target(targets, i).sign;
-    for (int64_t p = rows.shared_ends[i]; p < rows.ends[i]; ++p) take(rows.indices[p], step * rows.values[p]);
+    for (int64_t p = rows.shared_ends[i]; p < rows.ends[i]; ++p) take(rows.feature(p), step * rows.values[p]);
   }
 }
 
@@ -148,10 +148,6 @@ void descend(LaneRows rows, const LaneTargets& targets, const SolverParams& para
   const bool squared = params.loss == Loss::squared_hinge;
   const f32x16 zero = {}, one = splat(1);
   const f32x16 negligible = splat((params.sample_first ? kNegligible : kNegligibleOfAll) * params.tolerance);
-  const f32x16 plain_sign = splat(-1), plain_cost = load(targets.negative_cost);
-  // A row of weight zero gets an enormous diagonal: its dual variable, and with it its influence, stays at nothing.
-  auto diagonal_of = [&](const f32x16& cost) { return squared ? min(0.5f / cost, splat(1e30f)) : zero; };
-  const f32x16 plain_diagonal = diagonal_of(plain_cost);
   LaneArray<int32_t> beyond;
   for (int lane = 0; lane < kLanes; ++lane) {
     beyond[lane] = lane < targets.n_lanes ? 0 : -1;
@@ -173,7 +169,7 @@ void descend(LaneRows rows, const LaneTargets& targets, const SolverParams& para
   bool rough = true;
   int64_t n_awake = 0;
   for (int64_t i = 0; i < n; ++i)
-    if (targets.slot[i] >= 0 || i % sampled == 0) order[n_awake++] = static_cast<int32_t>(i);
+    if (!targets.is_negative(i) || i % sampled == 0) order[n_awake++] = static_cast<int32_t>(i);
   for (int32_t pass = 0; pass < params.max_iter; ++pass) {
     const bool full = n_awake == n;
     // The first pass and full ones read the rows as they lie in memory; in the others they are shuffled.
@@ -188,6 +184,7 @@ void descend(LaneRows rows, const LaneTargets& targets, const SolverParams& para
       if (s + 4 < n_awake) {
         if (ask_for_rows) prefetch_row(rows, order[s + 4]);
         __builtin_prefetch(scratch.alpha + order[s + 4] * int64_t{kLanes}, 1);
+        prefetch_target(targets, order[s + 4]);
       }
       if (s + 1 < n_awake) prefetch_rare<kLanes>(rows, order[s + 1], weights);
       f32x16 z = sparse_dot<kLanes>(rows, i, weights, load(bias_weights) * bias);
@@ -196,17 +193,15 @@ void descend(LaneRows rows, const LaneTargets& targets, const SolverParams& para
         z += dense.products(rows.dense_row(i), 0xFFFF & ~bits(frozen));
       }
       const f32x16 a = load(scratch.alpha + i * kLanes);
-      f32x16 sign = plain_sign, cost = plain_cost, diagonal = plain_diagonal;
-      const int32_t slot = targets.slot[i];
-      if (slot >= 0) {
-        sign = load(targets.sign + slot * int64_t{kLanes});
-        cost = load(targets.cost + slot * int64_t{kLanes});
-        diagonal = diagonal_of(cost);
-      } else if (targets.row_weight) {
-        cost = cost * targets.row_weight[i];
-        diagonal = diagonal_of(cost);
+      const int64_t slot = targets.slot[i] * int64_t{kLanes};
+      const f32x16 sign = load(targets.sign + slot);
+      f32x16 diagonal = squared ? load(targets.diagonal + slot) : zero;
+      f32x16 upper = squared ? splat(inf) : load(targets.cost + slot);
+      if (targets.row_weight && slot == 0) {
+        const f32x16 cost = load(targets.cost) * targets.row_weight[i];
+        diagonal = squared ? min(0.5f / cost, splat(kLargestDiagonal)) : zero;
+        upper = squared ? splat(inf) : cost;
       }
-      const f32x16 upper = squared ? splat(inf) : cost;
       const f32x16 own = rows.shared_ends ? diagonal + rows.single_sq[i] : diagonal;
       const f32x16 gradient = sign * z - one + a * own;
       const i32x16 moving = ((gradient < -least) & (a < upper)) | ((gradient > least) & (a > 0.0f));

@@ -20,7 +20,7 @@ void add_loss(const L& loss, const LaneRows& rows, const LaneTargets& targets, c
   for (int64_t i = 0; i < rows.n_rows; ++i) {
     f32x16 z = bias;
     for (int64_t p = rows.indptr[i]; p < rows.ends[i]; ++p)
-      z += kept(weights + rows.indices[p] * int64_t{kLanes}, cutoff) * rows.values[p];
+      z += kept(line_at<kLanes>(weights, rows.lines[p]), cutoff) * rows.values[p];
     const float* x = rows.n_dense ? rows.dense_row(i) : nullptr;
     for (int64_t f = 0; f < rows.n_dense; ++f) z += kept(weights + (rows.dense_at() + f) * kLanes, cutoff) * x[f];
     const RowTarget target = row_target(targets, i);

@@ -18,11 +18,19 @@ namespace lt {
 constexpr int kBlockLabels = 16;          // solved side by side
 constexpr int64_t kNearFeatures = 16384;  // whose lines of weights, a megabyte together, stay in near caches
 
+// A row of weight zero gets an enormous diagonal: its dual variable, and with it its influence, stays at nothing.
+constexpr float kLargestDiagonal = 1e30f;
+
 enum class Loss : int32_t { squared_hinge = 0, hinge = 1, logistic = 2, huber_hinge = 3 };
 
 // Where the primal solver starts. It ends at the same place from anywhere; from the mean-separating point it gets there
 // soonest.
 enum class Start : int32_t { zero = 0, mean_separating = 1, negative_bias = 2, negative_mean = 3 };
+
+// Features of rows are held as eight times their number: an address multiplies by eight by itself, so that the line of
+// a feature is found without a shift, an eighth of the work per non-zero.
+constexpr int kLineStep = 8;
+constexpr int64_t kMostFeatures = INT32_MAX / kLineStep;  // of a node
 
 // Rows of one node, features renamed.
 struct LaneRows {
@@ -30,11 +38,11 @@ struct LaneRows {
   int64_t n_features = 0;
   // The entries of a row go from indptr[i] to ends[i]. As many zeros follow as make their number a multiple of four, so
   // that they can be read four at a time.
-  const int64_t* indptr = nullptr;   // (n_rows + 1)
-  const int64_t* ends = nullptr;     // (n_rows)
-  const int32_t* indices = nullptr;  // (nnz)
-  const float* values = nullptr;     // (nnz)
-  const float* sq_norms = nullptr;   // (n_rows), without the bias
+  const int64_t* indptr = nullptr;  // (n_rows + 1)
+  const int64_t* ends = nullptr;    // (n_rows)
+  const int32_t* lines = nullptr;   // (nnz): kLineStep times the feature
+  const float* values = nullptr;    // (nnz)
+  const float* sq_norms = nullptr;  // (n_rows), without the bias
   // Dual only, or null: where the entries end that belong to features of several rows; and the sum of squares of those
   // after them (n_rows), whose features no other row has.
   const int64_t* shared_ends = nullptr;
@@ -50,22 +58,26 @@ struct LaneRows {
   const float* mean = nullptr;          // (n_features): mean of the rows
   const float* weighted_sum = nullptr;  // (n_features): sum of the rows, each times its row_weight
 
+  int32_t feature(int64_t p) const { return static_cast<int32_t>(static_cast<uint32_t>(lines[p]) / kLineStep); }
   int64_t dense_at() const { return n_features - n_dense; }  // the first dense feature
   const float* dense_row(int64_t i) const { return dense + dense_rows[i] * dense_stride; }
 };
 
-// What up to 16 labels want of those rows. A row without a slot is a negative of every lane.
+// What up to 16 labels want of those rows. Slot 0 is that of rows that are negatives of every lane: most of them. So no
+// solver needs to ask, of every row, whether it is one.
 struct LaneTargets {
   int n_lanes = 0;
-  const int32_t* slot = nullptr;  // (n_rows): position in the two tables below, or -1
-  const float* sign = nullptr;    // (n_slots, 16): +1 or -1; for the logistic loss anything from -1 (soft targets)
-  const float* cost = nullptr;    // (n_slots, 16): weight of this row in the loss of this label
-  const float* negative_cost = nullptr;  // (16), 64-byte aligned: weight of the rows without a slot ...
-  const float* row_weight = nullptr;     // (n_rows) or null: ... times this
+  const int32_t* slot = nullptr;      // (n_rows): position in the tables below
+  const float* sign = nullptr;        // (n_slots, 16): +1 or -1; for the logistic loss anything from -1 (soft targets)
+  const float* cost = nullptr;        // (n_slots, 16): weight of this row in the loss of this label; of slot 0, ...
+  const float* row_weight = nullptr;  // ... times this (n_rows) or, where it is null, 1
+  const float* diagonal = nullptr;    // (n_slots, 16): 1 / 2 cost, 1e30 at most (dual solver, squared hinge only)
   // For weights that were trained before, on some of these rows: which rows (n_rows), and where in the tables the sign
   // was -1 then (n_slots, 16; 1 there, else 0). Null: on none of them. Dual solver only.
   const uint8_t* known = nullptr;
   const float* flipped = nullptr;
+
+  bool is_negative(int64_t row) const { return slot[row] == 0; }
 };
 
 struct SolverParams {

@@ -9,6 +9,12 @@ namespace lt::LT_ISA {
 
 static_assert(kLanes == kBlockLabels);
 
+// Where a feature begins in a table, of an entry of LaneRows::lines.
+template <int kStride, class Float>
+static LT_INLINE Float* line_at(Float* table, int32_t entry) {
+  return table + entry * int64_t{kStride / kLineStep};
+}
+
 // sum_f x_if table[f] over the dense columns
 template <int kStride>
 static LT_INLINE f32x16 dense_dot(const LaneRows& rows, int64_t i, const float* table) {
@@ -28,14 +34,14 @@ static LT_INLINE f32x16 dense_dot(const LaneRows& rows, int64_t i, const float* 
 // it is a zero, or (dual) an entry of a feature of this row alone, whose place in the table is zero until the end.
 template <int kStride>
 static LT_INLINE f32x16 sparse_dot(const LaneRows& rows, int64_t i, const float* table, const f32x16& start) {
-  const int32_t* f = rows.indices;
+  const int32_t* f = rows.lines;
   const float* x = rows.values;
   const int64_t end = rows.ends[i];
 #if defined(__SSE2__) && !defined(__AVX2__)  // 16 registers: two sums of four leave room for the products
   f32x16 z0 = start, z1 = {};
   for (int64_t p = rows.indptr[i]; p < end; p += 2) {
-    z0 += load(table + f[p] * int64_t{kStride}) * x[p];
-    z1 += load(table + f[p + 1] * int64_t{kStride}) * x[p + 1];
+    z0 += load(line_at<kStride>(table, f[p])) * x[p];
+    z1 += load(line_at<kStride>(table, f[p + 1])) * x[p + 1];
   }
   return z0 + z1;
 #else
@@ -43,29 +49,29 @@ static LT_INLINE f32x16 sparse_dot(const LaneRows& rows, int64_t i, const float*
   f32x16 z0 = start, z1 = {}, z2 = {}, z3 = {}, z4 = {}, z5 = {}, z6 = {}, z7 = {};
   int64_t p = rows.indptr[i];
   for (; p + 4 < end; p += 8) {
-    z0 += load(table + f[p] * int64_t{kStride}) * x[p];
-    z1 += load(table + f[p + 1] * int64_t{kStride}) * x[p + 1];
-    z2 += load(table + f[p + 2] * int64_t{kStride}) * x[p + 2];
-    z3 += load(table + f[p + 3] * int64_t{kStride}) * x[p + 3];
-    z4 += load(table + f[p + 4] * int64_t{kStride}) * x[p + 4];
-    z5 += load(table + f[p + 5] * int64_t{kStride}) * x[p + 5];
-    z6 += load(table + f[p + 6] * int64_t{kStride}) * x[p + 6];
-    z7 += load(table + f[p + 7] * int64_t{kStride}) * x[p + 7];
+    z0 += load(line_at<kStride>(table, f[p])) * x[p];
+    z1 += load(line_at<kStride>(table, f[p + 1])) * x[p + 1];
+    z2 += load(line_at<kStride>(table, f[p + 2])) * x[p + 2];
+    z3 += load(line_at<kStride>(table, f[p + 3])) * x[p + 3];
+    z4 += load(line_at<kStride>(table, f[p + 4])) * x[p + 4];
+    z5 += load(line_at<kStride>(table, f[p + 5])) * x[p + 5];
+    z6 += load(line_at<kStride>(table, f[p + 6])) * x[p + 6];
+    z7 += load(line_at<kStride>(table, f[p + 7])) * x[p + 7];
   }
   if (p < end) {
-    z0 += load(table + f[p] * int64_t{kStride}) * x[p];
-    z1 += load(table + f[p + 1] * int64_t{kStride}) * x[p + 1];
-    z2 += load(table + f[p + 2] * int64_t{kStride}) * x[p + 2];
-    z3 += load(table + f[p + 3] * int64_t{kStride}) * x[p + 3];
+    z0 += load(line_at<kStride>(table, f[p])) * x[p];
+    z1 += load(line_at<kStride>(table, f[p + 1])) * x[p + 1];
+    z2 += load(line_at<kStride>(table, f[p + 2])) * x[p + 2];
+    z3 += load(line_at<kStride>(table, f[p + 3])) * x[p + 3];
   }
   return ((z0 + z4) + (z1 + z5)) + ((z2 + z6) + (z3 + z7));
 #else
   f32x16 z0 = start, z1 = {}, z2 = {}, z3 = {};
   for (int64_t p = rows.indptr[i]; p < end; p += 4) {
-    z0 += load(table + f[p] * int64_t{kStride}) * x[p];
-    z1 += load(table + f[p + 1] * int64_t{kStride}) * x[p + 1];
-    z2 += load(table + f[p + 2] * int64_t{kStride}) * x[p + 2];
-    z3 += load(table + f[p + 3] * int64_t{kStride}) * x[p + 3];
+    z0 += load(line_at<kStride>(table, f[p])) * x[p];
+    z1 += load(line_at<kStride>(table, f[p + 1])) * x[p + 1];
+    z2 += load(line_at<kStride>(table, f[p + 2])) * x[p + 2];
+    z3 += load(line_at<kStride>(table, f[p + 3])) * x[p + 3];
   }
   return (z0 + z1) + (z2 + z3);
 #endif
@@ -82,9 +88,13 @@ static LT_INLINE f32x16 dot(const LaneRows& rows, int64_t i, const float* table,
 // table[f] += x_if step over the sparse columns
 template <int kStride>
 static LT_INLINE void sparse_axpy(const LaneRows& rows, int64_t i, const f32x16& step, float* table) {
-  for (int64_t p = rows.indptr[i]; p < rows.ends[i]; ++p) {
-    float* t = table + rows.indices[p] * int64_t{kStride};
-    store(t, load(t) + step * rows.values[p]);
+  const int32_t* f = rows.lines;
+  const float* x = rows.values;
+  const int64_t end = rows.ends[i];
+#pragma GCC unroll 4
+  for (int64_t p = rows.indptr[i]; p < end; ++p) {
+    float* t = line_at<kStride>(table, f[p]);
+    store(t, load(t) + step * x[p]);
   }
 }
 
@@ -103,7 +113,7 @@ static LT_INLINE void axpy(const LaneRows& rows, int64_t i, const f32x16& step, 
 static LT_INLINE void prefetch_row(const LaneRows& rows, int64_t i) {
   const int64_t end = rows.ends[i];
   for (int64_t p = rows.indptr[i]; p < end; p += 16) {
-    __builtin_prefetch(rows.indices + p);
+    __builtin_prefetch(rows.lines + p);
     __builtin_prefetch(rows.values + p);
   }
 }
@@ -120,7 +130,13 @@ static LT_INLINE void prefetch_rare(const LaneRows& rows, int64_t i, const float
   const int64_t end = rows.ends[i];
   for (int64_t p = end - rows.indptr[i] > kMost ? end - kMost : rows.indptr[i]; p < end; ++p)
     for (int line = 0; line < kStride; line += kLanes)
-      __builtin_prefetch(table + rows.indices[p] * int64_t{kStride} + line);
+      __builtin_prefetch(line_at<kStride>(table, rows.lines[p]) + line);
+}
+
+static LT_INLINE void prefetch_target(const LaneTargets& targets, int64_t i) {
+  const int64_t at = targets.slot[i] * int64_t{kLanes};
+  __builtin_prefetch(targets.sign + at);
+  __builtin_prefetch((targets.diagonal ? targets.diagonal : targets.cost) + at);
 }
 
 // Sign and cost of a row in every lane.
@@ -129,10 +145,9 @@ struct RowTarget {
 };
 
 static LT_INLINE RowTarget row_target(const LaneTargets& targets, int64_t i) {
-  const int64_t slot = targets.slot[i];
-  if (slot >= 0) return {load(targets.sign + slot * kLanes), load(targets.cost + slot * kLanes)};
-  const f32x16 cost = load(targets.negative_cost);
-  return {splat(-1), targets.row_weight ? cost * targets.row_weight[i] : cost};
+  const int64_t at = targets.slot[i] * int64_t{kLanes};
+  const f32x16 sign = load(targets.sign + at), cost = load(targets.cost + at);
+  return {sign, targets.row_weight && targets.is_negative(i) ? cost * targets.row_weight[i] : cost};
 }
 
 }  // namespace lt::LT_ISA

@@ -73,16 +73,17 @@ class Harvest : public KeptWeights {
     lane = lanes_.data();
     value = values_.data();
   }
-  std::vector<int32_t> features_;
-  std::vector<uint8_t> lanes_;
-  std::vector<float> values_;
+  RawVector<int32_t> features_;
+  RawVector<uint8_t> lanes_;
+  RawVector<float> values_;
 };
 
 struct Worker {
-  Arena weights, solver, sign, cost, flipped;
+  Arena weights, solver, sign, cost, diagonal, flipped;
   std::vector<int32_t> slot, positives;  // positives: rows of the node, lane after lane
   GatherScratch gather;
   Harvest harvest;
+  Slabs slabs;  // of chunks
 };
 
 constexpr int64_t kRowsPerTask = 1024;  // gathered by one thread at a time, where several gather for one parent
@@ -91,13 +92,13 @@ constexpr int64_t kRowsPerTask = 1024;  // gathered by one thread at a time, whe
 uint64_t block_seed(uint64_t seed, int64_t child) { return split_mix(seed ^ split_mix(static_cast<uint64_t>(child))); }
 
 // Writes the targets of children [first, first + n_lanes) into the worker's tables.
-LaneTargets block_targets(const LevelData& data, int64_t parent, int64_t first, int n_lanes, const NodeRows& node,
-                          Worker& worker, float* negative_cost) {
+LaneTargets block_targets(const LevelData& data, const LevelParams& params, int64_t parent, int64_t first, int n_lanes,
+                          const NodeRows& node, Worker& worker) {
   const int32_t* rows_begin = data.parent_rows + data.parent_ptr[parent];
   const int32_t* rows_end = data.parent_rows + data.parent_ptr[parent + 1];
   const int64_t n_rows = rows_end - rows_begin;
-  worker.slot.assign(n_rows, -1);
-  int64_t n_slots = 0;
+  worker.slot.assign(n_rows, 0);
+  int64_t n_slots = 1;
   auto local_row = [&](int32_t row) {
     const int32_t* at = std::lower_bound(rows_begin, rows_end, row);
     if (at == rows_end || *at != row)
@@ -109,20 +110,21 @@ LaneTargets block_targets(const LevelData& data, int64_t parent, int64_t first, 
   for (int64_t p = data.positive_ptr[first]; p < data.positive_ptr[first + n_lanes]; ++p) {
     worker.positives.push_back(local_row(data.positive_rows[p]));
     int32_t& slot = worker.slot[worker.positives.back()];
-    if (slot < 0) slot = static_cast<int32_t>(n_slots++);
+    if (slot == 0) slot = static_cast<int32_t>(n_slots++);
   }
   float* sign = worker.sign.floats(n_slots * kBlockLabels);
   float* cost = worker.cost.floats(n_slots * kBlockLabels);
   float* flipped = data.known_positive ? worker.flipped.floats(n_slots * kBlockLabels) : nullptr;
   if (flipped) std::fill(flipped, flipped + n_slots * kBlockLabels, 0.0f);
-  std::fill(negative_cost, negative_cost + kBlockLabels, 1.0f);
-  for (int lane = 0; lane < n_lanes; ++lane) negative_cost[lane] = data.negative_cost[first + lane];
+  std::fill(sign, sign + kBlockLabels, -1.0f);
+  std::fill(cost, cost + kBlockLabels, 1.0f);
+  std::copy_n(data.negative_cost + first, n_lanes, cost);
   for (int32_t i : worker.positives) {
     const int64_t slot = worker.slot[i];
     const float weight = node.row_weight.empty() ? 1.0f : node.row_weight[i];
     for (int lane = 0; lane < kBlockLabels; ++lane) {
       sign[slot * kBlockLabels + lane] = -1;
-      cost[slot * kBlockLabels + lane] = negative_cost[lane] * weight;
+      cost[slot * kBlockLabels + lane] = cost[lane] * weight;
     }
   }
   for (int lane = 0; lane < n_lanes; ++lane)
@@ -132,12 +134,17 @@ LaneTargets block_targets(const LevelData& data, int64_t parent, int64_t first, 
       cost[slot * kBlockLabels + lane] = data.positive_cost[p];
       if (flipped) flipped[slot * kBlockLabels + lane] = data.known_positive[p] ? 0.0f : 1.0f;
     }
+  float* diagonal = nullptr;
+  if (params.dual && params.solver.loss == Loss::squared_hinge) {
+    diagonal = worker.diagonal.floats(n_slots * kBlockLabels);
+    for (int64_t j = 0; j < n_slots * kBlockLabels; ++j) diagonal[j] = std::min(0.5f / cost[j], kLargestDiagonal);
+  }
   return {n_lanes,
           worker.slot.data(),
           sign,
           cost,
-          negative_cost,
           node.row_weight.empty() ? nullptr : node.row_weight.data(),
+          diagonal,
           data.known_row ? node.known.data() : nullptr,
           flipped};
 }
@@ -164,9 +171,8 @@ void add_start(const LevelData& data, const LevelParams& params, int64_t first, 
 void solve_block(const LevelData& data, const LevelParams& params, int64_t parent, int64_t first, int n_lanes,
                  const NodeRows& node, Worker& worker, BlockWeights& out, float* bias, LaneStatus& status) {
   const bool budgeted = params.prune_budget >= 0;
-  alignas(64) float negative_cost[kBlockLabels];
   const LaneRows rows = node.view();
-  const LaneTargets targets = block_targets(data, parent, first, n_lanes, node, worker, negative_cost);
+  const LaneTargets targets = block_targets(data, params, parent, first, n_lanes, node, worker);
   float* weights = worker.weights.zeros((rows.n_features + 1) * kBlockLabels);
   const LaneKernels& kernels = LT_DISPATCH(lane_kernels);
   if (data.start) add_start(data, params, first, n_lanes, node, 1.0f, weights);
@@ -200,29 +206,25 @@ void solve_block(const LevelData& data, const LevelParams& params, int64_t paren
 
 // Merges the blocks of one chunk: features by original id, children ascending within a feature.
 void build_chunk(const NodeRows& node, std::vector<BlockWeights>::iterator blocks, int64_t n_blocks, int64_t n_children,
-                 int64_t most_entries, Chunk& chunk) {
+                 int64_t most_entries, Slabs& slabs, Chunk& chunk) {
   int64_t n_entries = 0;
   for (int64_t b = 0; b < n_blocks; ++b) n_entries += static_cast<int64_t>(blocks[b].feature.size());
   check_entries(n_entries, n_children, most_entries);
   std::vector<uint32_t> count(node.original.size(), 0);
   for (int64_t b = 0; b < n_blocks; ++b)
     for (int32_t f : blocks[b].feature) ++count[f];
-  const size_t n_used = count.size() - static_cast<size_t>(std::count(count.begin(), count.end(), 0u));
-  chunk.features.reserve(n_used);
-  chunk.entry_ptr.reserve(n_used + 1);
+  const auto n_unused = static_cast<int64_t>(std::count(count.begin(), count.end(), 0u));
+  chunk = Chunk(static_cast<int64_t>(count.size()) - n_unused, n_entries, slabs);
   std::vector<uint32_t>& next = count;  // from here on: where the next entry of a feature goes
   uint32_t total = 0;
+  int64_t n_written = 0;
   for (int32_t f : node.by_id) {
     if (!count[f]) continue;
-    chunk.features.push_back(node.original[f]);
-    chunk.entry_ptr.push_back(total);
-    const uint32_t n = count[f];
-    next[f] = total;
-    total += n;
+    chunk.features[n_written] = node.original[f];
+    chunk.entry_ptr[n_written++] = total;
+    total += std::exchange(next[f], total);
   }
-  chunk.entry_ptr.push_back(total);
-  chunk.child.resize(total);
-  chunk.value.resize(total);
+  chunk.entry_ptr[n_written] = total;
   for (int64_t b = 0; b < n_blocks; ++b) {
     BlockWeights& block = blocks[b];
     for (size_t e = 0; e < block.feature.size(); ++e) {
@@ -266,7 +268,7 @@ int64_t worker_bytes(int64_t n_rows, int64_t nnz, int64_t n_cols, int64_t n_dens
   rows.n_dense = n_dense;
   const int64_t line = kBlockLabels * 4;
   const int64_t solver = dual ? kernels.dual_scratch(rows) : kernels.newton_scratch(rows);
-  const int64_t targets = n_rows * (2 * line + 4);           // if every row is positive for some label
+  const int64_t targets = n_rows * (3 * line + 4);           // if every row is positive for some label
   const int64_t gather = n_cols * 8 + rows.n_features * 16;  // the entries themselves belong to the batch
   return solver + targets + gather + (rows.n_features + 1) * line;
 }
@@ -386,14 +388,14 @@ bool train_level(const LevelData& data, const LevelParams& params, int n_threads
                 build_chunk(batch.rows(block.parent - batch_begin), solved.begin() + chunk_blocks[c],
                             chunk_blocks[c + 1] - chunk_blocks[c],
                             layer.chunk_children[block.chunk + 1] - layer.chunk_children[block.chunk],
-                            params.most_entries, chunks[block.chunk]);
+                            params.most_entries, workers[worker].slabs, chunks[block.chunk]);
             },
             level_poll, true))
       return false;
     children_done = data.child_ptr[batch_end];
     batch_begin = batch_end;
   }
-  join_chunks(chunks, data.n_features(), layer);
+  join_chunks(chunks, data.n_features(), team, layer);
   report.unconverged = unconverged;
   report.iterations = iterations;
   report.copies = copies;

@@ -138,7 +138,7 @@ class Newton {
     step_norm_ = to_lanes(norm);
     s_.n_awake = 0;
     for (int64_t i = 0; i < rows.n_rows; ++i) {
-      if (L::kSleeps && s_.targets.slot[i] < 0 && sleeps_on(i)) continue;
+      if (L::kSleeps && s_.targets.is_negative(i) && sleeps_on(i)) continue;
       if (s_.asleep[i] || refresh) store(s_.scores + i * kLanes, dot<kLanes>(rows, i, s_.weights, bias_weight));
       s_.asleep[i] = 0;
       if (i + 1 < rows.n_rows) prefetch_rare<kLanes>(rows, i + 1, s_.step);

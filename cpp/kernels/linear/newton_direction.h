@@ -99,7 +99,7 @@ class Direction {
     for (int64_t f = 0; f < rows.n_features; ++f) s_.marked[f] = most;
     for (int64_t k = 0; k < s_.n_active && !most; ++k) {
       const int64_t i = s_.active[k];
-      for (int64_t p = rows.indptr[i]; p < rows.ends[i]; ++p) s_.marked[rows.indices[p]] = 1;
+      for (int64_t p = rows.indptr[i]; p < rows.ends[i]; ++p) s_.marked[rows.feature(p)] = 1;
     }
     for (int64_t f = rows.dense_at(); s_.n_active && f < rows.n_features; ++f) s_.marked[f] = 1;
     s_.marked[s_.bias_at()] = 1;
@@ -126,7 +126,7 @@ class Direction {
       if (k + 4 < s_.n_active) prefetch_row(rows, s_.active[k + 4]);
       const f32x16 slope = load(s_.moves + k * kLanes), curvature = load(s_.curvature + k * kLanes);
       for (int64_t p = rows.indptr[i]; p < rows.ends[i]; ++p) {
-        const int64_t at = rows.indices[p] * int64_t{kLanes};
+        const int64_t at = rows.feature(p) * int64_t{kLanes};
         const float x = rows.values[p];
         store(s_.residual + at, load(s_.residual + at) - slope * x);
         store(s_.preconditioner + at, load(s_.preconditioner + at) + curvature * (x * x));

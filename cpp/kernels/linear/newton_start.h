@@ -13,7 +13,7 @@ namespace lt::LT_ISA {
 static inline void count_positives(const LaneRows& rows, const LaneTargets& targets, double* count) {
   for (int lane = 0; lane < kLanes; ++lane) count[lane] = 0;
   for (int64_t i = 0; i < rows.n_rows; ++i) {
-    if (targets.slot[i] < 0) continue;
+    if (targets.is_negative(i)) continue;
     const float* sign = targets.sign + targets.slot[i] * int64_t{kLanes};
     for (int lane = 0; lane < kLanes; ++lane) count[lane] += sign[lane] > 0;
   }
@@ -27,9 +27,8 @@ static inline void mean_separating_start(NewtonState& state, const double* n_pos
   for (int lane = 0; lane < kLanes; ++lane) inverse[lane] = n_positive[lane] > 0 ? 1.0 / n_positive[lane] : 0.0;
   const f32x16 share = to_lanes(inverse);
   for (int64_t i = 0; i < rows.n_rows; ++i) {
-    const int64_t slot = state.targets.slot[i];
-    if (slot < 0) continue;
-    const f32x16 sign = load(state.targets.sign + slot * kLanes);
+    if (state.targets.is_negative(i)) continue;
+    const f32x16 sign = load(state.targets.sign + state.targets.slot[i] * int64_t{kLanes});
     axpy<kLanes>(rows, i, select(sign > 0.0f, share, f32x16{}), w);
   }
   LaneSum ss_sum, sm_sum;
@@ -84,17 +83,17 @@ static inline void start_point(NewtonState& state, const double* n_positive) {
   }
 }
 
-// |g(0)|^2 per lane: every loss has the slope -k y at score 0, so g(0) = -k sum_i c_i y_i x_i. Rows without a slot all
-// have the same sign and cost; their sum, weighted, came with the rows. Uses `residual` as its scratch.
+// |g(0)|^2 per lane: every loss has the slope -k y at score 0, so g(0) = -k sum_i c_i y_i x_i. Negatives of
+// every lane have the same sign and cost; their sum, weighted, came with the rows. Uses `residual` as its scratch.
 template <class L>
 static inline void gradient_at_zero_sq(NewtonState& state, const L& loss, double* out) {
   const LaneRows& rows = state.rows;
   const LaneTargets& targets = state.targets;
-  const f32x16 negative = load(targets.negative_cost) * loss.slope(f32x16{}, splat(-1));
+  const f32x16 negative = load(targets.cost) * loss.slope(f32x16{}, splat(-1));
   for (int64_t f = 0; f < rows.n_features; ++f) store(state.residual + f * kLanes, negative * rows.weighted_sum[f]);
   LaneSum bias_correction;
   for (int64_t i = 0; i < rows.n_rows; ++i) {
-    if (targets.slot[i] < 0) continue;
+    if (targets.is_negative(i)) continue;
     const RowTarget target = row_target(targets, i);
     const float weight = targets.row_weight ? targets.row_weight[i] : 1.0f;
     const f32x16 correction = target.cost * loss.slope(f32x16{}, target.sign) - negative * weight;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <stdexcept>
+#include <string>
 #include <utility>
 
 namespace lt {
@@ -29,7 +31,7 @@ int64_t fours(int64_t n) { return (n + 3) / 4; }
 // Writes the entries of every row: those of the most frequent features, of rarer ones if there are so many, and of
 // features of a single row, in this order; and the square of its length.
 void place_rows(const CsrView& X, const std::vector<int32_t>& local, char* room, const RowLoop& loop, NodeRows& node) {
-  const auto [to_indices, to_values] = node.place(node.n_entries(), room);
+  const auto [to_lines, to_values] = node.place(node.n_entries(), room);
   const int32_t n_shared = static_cast<int32_t>(node.n_shared);
   const int32_t begin_of_part[] = {0, static_cast<int32_t>(std::min(kNearFeatures, node.n_shared)), n_shared,
                                    INT32_MAX};
@@ -37,6 +39,7 @@ void place_rows(const CsrView& X, const std::vector<int32_t>& local, char* room,
     std::vector<int32_t> names;
     std::vector<RowEntry> row;
     for (int64_t i = first; i < last; ++i) {
+      if (i + kRowsAhead < last) prefetch_row(X, node.rows[i + kRowsAhead]);
       const int64_t begin = X.begin(node.rows[i]), size = X.row_nnz(node.rows[i]);
       if (static_cast<int64_t>(row.size()) < size + 1) row.resize(size + 1);
       names.resize(std::max<size_t>(names.size(), size));
@@ -52,14 +55,14 @@ void place_rows(const CsrView& X, const std::vector<int32_t>& local, char* room,
       int64_t at = node.indptr[i];
       float sq_norm = 0;
       for (int64_t p = 0; p < size; ++p, ++at) {
-        to_indices[at] = row[p].feature;
+        to_lines[at] = row[p].feature * kLineStep;
         to_values[at] = row[p].value;
         sq_norm += row[p].value * row[p].value;
       }
       node.ends[i] = at;
       node.sq_norms[i] = sq_norm;
       for (; at < node.indptr[i + 1]; ++at) {
-        to_indices[at] = to_indices[at - 1];
+        to_lines[at] = to_lines[at - 1];
         to_values[at] = 0;
       }
     }
@@ -104,6 +107,7 @@ void gather_rows(const LevelData& data, const DenseRows& dense, int64_t parent, 
   node.indptr.reserve(n + 1);
   scratch.used.resize((X.n_cols + 63) / 64);
   for (int64_t i = 0; i < n; ++i) {
+    if (i + kRowsAhead < n) prefetch_row(X, rows[i + kRowsAhead]);
     for (int64_t p = X.begin(rows[i]); p < X.end(rows[i]); ++p) {
       const int32_t f = X.indices[p];
       ++scratch.count[f];
@@ -122,6 +126,10 @@ void gather_rows(const LevelData& data, const DenseRows& dense, int64_t parent, 
     }
     scratch.used[word] = 0;
   }
+  if (static_cast<int64_t>(node.by_id.size()) > kMostFeatures)
+    throw std::invalid_argument("the rows of a node have " + std::to_string(node.by_id.size()) +
+                                " features, and at most " + std::to_string(kMostFeatures) +
+                                " can be trained on: hash them to fewer");
   int32_t taken = 0;
   for (int64_t frequency = n; frequency >= 0; --frequency) taken += std::exchange(scratch.first[frequency], taken);
   node.original.resize(node.by_id.size());
@@ -155,7 +163,7 @@ void split_rows(NodeRows& node) {
   for (size_t i = 0; i < node.sq_norms.size(); ++i) {
     int64_t end = node.ends[i];
     float sq = 0;
-    for (; end > node.indptr[i] && node.indices[end - 1] >= node.n_shared; --end)
+    for (; end > node.indptr[i] && node.feature(end - 1) >= node.n_shared; --end)
       sq += node.values[end - 1] * node.values[end - 1];
     node.shared_ends.push_back(end);
     node.single_sq.push_back(sq);
@@ -168,8 +176,8 @@ void sum_rows(NodeRows& node) {
   for (size_t i = 0; i < n; ++i) {
     const double weight = node.row_weight.empty() ? 1.0 : node.row_weight[i];
     for (int64_t p = node.indptr[i]; p < node.ends[i]; ++p) {
-      plain[node.indices[p]] += node.values[p];
-      weighted[node.indices[p]] += weight * node.values[p];
+      plain[node.feature(p)] += node.values[p];
+      weighted[node.feature(p)] += weight * node.values[p];
     }
     const float* x = node.dense.data + node.rows[i] * node.dense.stride;
     for (int64_t f = 0; f < node.dense.n_cols; ++f) {

@@ -40,7 +40,7 @@ struct NodeRows {
   std::vector<int32_t> rows;          // numbers in X, shorter rows first unless all are here
   std::vector<int32_t> local_of;      // for the rows in the order of their numbers: where they are among `rows`
   std::vector<int64_t> indptr, ends;  // see LaneRows
-  const int32_t* indices = nullptr;   // of the entries, in memory that the caller lent, or of a copy in `own`
+  const int32_t* lines = nullptr;     // of the entries, in memory that the caller lent, or of a copy in `own`
   const float* values = nullptr;
   AlignedBlock<char> own;
   std::vector<float> sq_norms;
@@ -56,6 +56,7 @@ struct NodeRows {
   int64_t n_sparse = 0;             // features that are not dense: the first ones
   DenseRows dense;                  // columns that are not gathered: whole rows are read where they lie
 
+  int32_t feature(int64_t p) const { return static_cast<int32_t>(static_cast<uint32_t>(lines[p]) / kLineStep); }
   int64_t n_entries() const { return indptr.back(); }  // the zeros after each row included
   static int64_t entry_bytes(int64_t n) { return n * static_cast<int64_t>(sizeof(int32_t) + sizeof(float)); }
   // Room for rows with nnz entries together, up to the next line of memory.
@@ -66,10 +67,10 @@ struct NodeRows {
   // Puts n entries into `room` and returns where they may be written.
   std::pair<int32_t*, float*> place(int64_t n, char* room) {
     auto* to_values = reinterpret_cast<float*>(room);
-    auto* to_indices = reinterpret_cast<int32_t*>(to_values + n);
-    indices = to_indices;
+    auto* to_lines = reinterpret_cast<int32_t*>(to_values + n);
+    lines = to_lines;
     values = to_values;
-    return {to_indices, to_values};
+    return {to_lines, to_values};
   }
 
   // The same rows in memory that the calling thread is the first to touch.
@@ -80,8 +81,8 @@ struct NodeRows {
     out.indptr = indptr;
     out.ends = ends;
     out.own = aligned_block<char>(entry_bytes(n_entries()));
-    const auto [to_indices, to_values] = out.place(n_entries(), out.own.get());
-    std::copy(indices, indices + n_entries(), to_indices);
+    const auto [to_lines, to_values] = out.place(n_entries(), out.own.get());
+    std::copy(lines, lines + n_entries(), to_lines);
     std::copy(values, values + n_entries(), to_values);
     out.sq_norms = sq_norms;
     out.shared_ends = shared_ends;
@@ -103,7 +104,7 @@ struct NodeRows {
             static_cast<int64_t>(original.size()),
             indptr.data(),
             ends.data(),
-            indices,
+            lines,
             values,
             sq_norms.data(),
             shared_ends.empty() ? nullptr : shared_ends.data(),

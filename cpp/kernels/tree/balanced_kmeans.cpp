@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "kernels/base/dense.h"
+#include "kernels/base/raw_vector.h"
 #include "kernels/tree/two_means.h"
 
 namespace lt {
@@ -22,6 +23,7 @@ struct SparseMembers {
     const int64_t begin = rows.begin(row(i));
     return gather_dot(dense, rows.indices + begin, rows.values + begin, rows.end(row(i)) - begin);
   }
+  void prefetch(int64_t i) const { prefetch_row(rows, row(i)); }
   template <class T>
   void add(int64_t i, float scale, T* sum) const {
     for (int64_t t = rows.begin(row(i)); t < rows.end(row(i)); ++t)
@@ -39,6 +41,7 @@ struct DenseMembers {
 
   int64_t n_features() const { return rows.n_cols; }
   float dot(const float* dense, int64_t i) const { return dense_dot(dense, rows.row(ids[i]), rows.n_cols); }
+  void prefetch(int64_t) const {}  // long enough to be foreseen
   template <class T>
   void add(int64_t i, float scale, T* sum) const {
     const float* row = rows.row(ids[i]);
@@ -80,8 +83,8 @@ class RenamedRows {
  private:
   std::vector<int32_t> name_, used_;
   std::vector<int64_t> indptr_;
-  std::vector<int32_t> indices_;
-  std::vector<float> values_;
+  RawVector<int32_t> indices_;
+  RawVector<float> values_;
 };
 
 // Where members come from: as they are for large splits, through a worker's own copy for small ones.

@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-#include "kernels/base/aligned_block.h"
+#include "kernels/base/slabs.h"
 
 namespace lt {
 
@@ -133,11 +133,22 @@ int64_t keep_largest(int64_t keep, int64_t n, int32_t* columns, float* values, S
   return keep;
 }
 
-// The vectors of a block of labels, one after the other.
+// The vectors of a block of labels, one after the other: all columns, then all values.
 struct LabelBlock {
-  std::vector<int32_t> columns;
-  std::vector<float> values;
+  int64_t n = 0;
+  Slabs::Piece memory;
+
+  int32_t* columns() const { return reinterpret_cast<int32_t*>(memory.get()); }
+  float* values(int64_t room) const { return reinterpret_cast<float*>(columns() + room); }
 };
+
+// A label has no more features than its rows have entries.
+int64_t most_features(const CsrView& X, const CsrView& labels, int64_t label, int64_t max_features, int64_t n_dense) {
+  int64_t n = 0;
+  for (int64_t t = labels.begin(label); t < labels.end(label); ++t) n += X.row_nnz(labels.indices[t]);
+  n = std::min(n, X.n_cols) + n_dense;
+  return max_features > 0 ? std::min(n, max_features) : n;
+}
 
 // out += weight x
 void add_scaled(const float* x, float weight, int64_t n, float* out) {
@@ -152,6 +163,7 @@ struct Scratch {
   std::vector<int32_t> columns;
   std::vector<float> values;
   Selection selection;
+  Slabs slabs;
 };
 
 }  // namespace
@@ -166,14 +178,15 @@ bool sum_positive_rows(const CsrView& X, const CsrView& labels, int64_t max_feat
   const auto sum_block = [&](int64_t b, int worker) {
     if (!scratch[worker]) scratch[worker] = std::make_unique<Scratch>(X.n_cols, dense.n_cols);
     Scratch& mine = *scratch[worker];
+    const int64_t first = b * kLabelsPerBlock, last = std::min(n_labels, first + kLabelsPerBlock);
+    int64_t room = 0;
+    for (int64_t l = first; l < last; ++l) room += most_features(X, labels, l, max_features, dense.n_cols);
     LabelBlock block;
-    if (max_features > 0) {  // room that is not written to costs nothing
-      block.columns.reserve(kLabelsPerBlock * max_features);
-      block.values.reserve(kLabelsPerBlock * max_features);
-    }
-    for (int64_t l = b * kLabelsPerBlock; l < std::min(n_labels, (b + 1) * kLabelsPerBlock); ++l) {
+    block.memory = mine.slabs.take(8 * room);
+    for (int64_t l = first; l < last; ++l) {
       for (int64_t t = labels.begin(l); t < labels.end(l); ++t) {
         const int32_t row = labels.indices[t];
+        if (t + kRowsAhead < labels.end(last - 1)) prefetch_row(X, labels.indices[t + kRowsAhead]);
         mine.sum.add(X, row, labels.values[t]);
         if (dense.n_cols) add_scaled(dense.row(row), labels.values[t], dense.n_cols, mine.dense.data());
       }
@@ -185,31 +198,29 @@ bool sum_positive_rows(const CsrView& X, const CsrView& labels, int64_t max_feat
       }
       n = keep_largest(max_features, n, mine.columns.data(), mine.values.data(), mine.selection);
       const double factor = inverse_norm(mine.values.data(), n, l);
-      for (int64_t i = 0; i < n; ++i) mine.values[i] = static_cast<float>(mine.values[i] * factor);
-      block.columns.insert(block.columns.end(), mine.columns.begin(), mine.columns.begin() + n);
-      block.values.insert(block.values.end(), mine.values.begin(), mine.values.begin() + n);
+      std::copy_n(mine.columns.data(), n, block.columns() + block.n);
+      float* values = block.values(room) + block.n;
+      for (int64_t i = 0; i < n; ++i) values[i] = static_cast<float>(mine.values[i] * factor);
       out.indptr[l + 1] = n;
+      block.n += n;
     }
-    if (max_features <= 0) {
-      block.columns.shrink_to_fit();
-      block.values.shrink_to_fit();
-    }
+    std::copy_n(block.values(room), block.n, block.values(block.n));
+    mine.slabs.keep(8 * block.n);
     blocks[b] = std::move(block);
   };
   if (!parallel_for(n_blocks, n_threads, sum_block, poll)) return false;
 
   for (int64_t l = 0; l < n_labels; ++l) out.indptr[l + 1] += out.indptr[l];
-  out.indices.reset(new int32_t[out.indptr[n_labels]]);
-  out.values.reset(new float[out.indptr[n_labels]]);
-  ask_for_huge_pages(out.indices.get(), 4 * out.indptr[n_labels]);
-  ask_for_huge_pages(out.values.get(), 4 * out.indptr[n_labels]);
-  // A block is freed as soon as it is copied, and pages of the result exist only once written: the peak stays near one.
+  out.indices.resize(out.indptr[n_labels]);
+  out.values.resize(out.indptr[n_labels]);
+  // A slab is freed as soon as its blocks are copied, and pages of the result exist only once written: the peak stays
+  // near one.
   return parallel_for(
       n_blocks, n_threads,
       [&](int64_t b, int) {
-        const LabelBlock block = std::move(blocks[b]);
-        std::copy(block.columns.begin(), block.columns.end(), out.indices.get() + out.indptr[b * kLabelsPerBlock]);
-        std::copy(block.values.begin(), block.values.end(), out.values.get() + out.indptr[b * kLabelsPerBlock]);
+        const LabelBlock block = std::exchange(blocks[b], LabelBlock());
+        std::copy_n(block.columns(), block.n, out.indices.data() + out.indptr[b * kLabelsPerBlock]);
+        std::copy_n(block.values(block.n), block.n, out.values.data() + out.indptr[b * kLabelsPerBlock]);
       },
       poll);
 }

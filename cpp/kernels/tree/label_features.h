@@ -5,19 +5,18 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 #include "kernels/base/parallel.h"
+#include "kernels/base/raw_vector.h"
 #include "kernels/base/views.h"
 
 namespace lt {
 
-// CSR whose entries are not set to zero before they are written: they may be most of the memory of a run.
 struct OwnedCsr {
-  std::vector<int64_t> indptr;         // (n_rows + 1)
-  std::unique_ptr<int32_t[]> indices;  // (nnz)
-  std::unique_ptr<float[]> values;     // (nnz)
+  std::vector<int64_t> indptr;  // (n_rows + 1)
+  RawVector<int32_t> indices;   // (nnz)
+  RawVector<float> values;      // (nnz)
 };
 
 // labels: (L, n), the rows of each label with their weights. max_features > 0 keeps the largest entries in absolute

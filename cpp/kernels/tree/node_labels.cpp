@@ -9,8 +9,8 @@ NodeLabels node_labels(const CsrView& Y, const int32_t* node_of, NodeValue value
   // A row never grows, so it is rewritten within its old place first, and the rows are moved together afterwards.
   NodeLabels out;
   out.indptr.assign(Y.n_rows + 1, 0);
-  std::vector<int32_t> nodes(Y.nnz());
-  std::vector<float> values(Y.nnz());
+  RawVector<int32_t> nodes(Y.nnz());
+  RawVector<float> values(Y.nnz());
   constexpr int64_t kRows = 4096;
 
   parallel_blocks(Y.n_rows, kRows, n_threads, [&](int64_t begin, int64_t end, int) {

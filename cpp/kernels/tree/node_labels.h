@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "kernels/base/parallel.h"
+#include "kernels/base/raw_vector.h"
 #include "kernels/base/views.h"
 
 namespace lt {
@@ -12,9 +13,9 @@ namespace lt {
 enum class NodeValue { one = 0, sum = 1, max = 2 };  // what a node gets from the labels below it
 
 struct NodeLabels {
-  std::vector<int64_t> indptr;   // (n_rows + 1)
-  std::vector<int32_t> indices;  // (nnz) ascending within a row
-  std::vector<float> values;     // (nnz)
+  std::vector<int64_t> indptr;  // (n_rows + 1)
+  RawVector<int32_t> indices;   // (nnz) ascending within a row
+  RawVector<float> values;      // (nnz)
 };
 
 NodeLabels node_labels(const CsrView& Y, const int32_t* node_of, NodeValue value, int n_threads);

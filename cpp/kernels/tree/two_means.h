@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "kernels/base/counter_random.h"
+#include "kernels/base/views.h"
 #include "kernels/tree/two_means_kernels.h"
 
 namespace lt {
@@ -212,6 +213,7 @@ class TwoMeans {
     return loop_(n_chosen_, kRowGrain, [&](int64_t begin, int64_t end, int) {
       for (int64_t j = begin; j < end; ++j) {
         const int32_t i = s_.chosen[j];
+        if (j + kRowsAhead < end) members_.prefetch(s_.chosen[j + kRowsAhead]);
         s_.score[i] = members_.dot(s_.direction.data(), i);
         s_.drift_then[i] = drift_;
         s_.keys[j] = sort_key(s_.score[i], i);

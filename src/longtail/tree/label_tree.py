@@ -333,10 +333,11 @@ def _check_tree(child_ptr: list[np.ndarray], label_of_leaf: np.ndarray) -> None:
 
 
 def _frequent_first(order: np.ndarray, child_ptr: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Return labels of each cluster by falling frequency.
+    """Return labels of each cluster, which ascend in ``order``, by falling frequency.
 
     Their order inside a cluster is free; neighbours of like frequency share a block of the solver
     and need about the same number of its passes.
     """
     cluster = np.repeat(np.arange(len(child_ptr) - 1), np.diff(child_ptr))
-    return np.asarray(order[np.lexsort((order, -counts[order], cluster))])
+    most = int(counts.max(initial=0))
+    return np.asarray(order[np.argsort(cluster * (most + 1) - counts[order], kind="stable")])
