@@ -46,6 +46,8 @@ def is_section(block: Block) -> bool:
 def parameters(block: Block) -> Block:
     """``name : meaning``, or a name with its meaning below, as terms and definitions."""
     shown = [f"**{block[0]}**", ""]
+    if block[2].startswith(">>>"):  # examples are shown as they are
+        return [*shown, *block[2:]]
     for line in block[2:]:
         found = re.match(r"([\w*, ]+?) ?: (.+)", line)
         if line.startswith(" "):

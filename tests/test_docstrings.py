@@ -7,7 +7,9 @@ import importlib
 import inspect
 import pkgutil
 import re
+import runpy
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -59,3 +61,12 @@ def test_every_parameter_is_documented_with_its_type(title: str, found: Any) -> 
     if "All other parameters are those of" not in doc:
         assert set(takes) <= named, f"undocumented: {sorted(set(takes) - named)}"
     assert not takes or named <= set(takes), f"no such parameter: {sorted(named - set(takes))}"
+
+
+def test_pages_show_sections_of_a_docstring() -> None:
+    pages = runpy.run_path(str(Path(__file__).parents[1] / "docs" / "docstrings.py"))
+    doc = inspect.getdoc(lt.data.Dataset) or ""
+    examples = doc[doc.index(">>>") :].splitlines()
+    shown = pages["to_rest"](doc.splitlines())
+    assert shown[shown.index("**Examples**") + 2 :] == [*examples, ""]
+    assert shown[shown.index("``sha256``") + 1].startswith("    str, default=None")
