@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
+import numpy as np
 import pytest
+import scipy.sparse as sp
+
+import longtail as lt
+from longtail.linear.train import together
 
 SCRIPT = """
 import signal, threading
@@ -43,3 +50,20 @@ def test_one_block(model: str, params: str, threads: int) -> None:
         [sys.executable, "-c", script], capture_output=True, text=True, timeout=60
     )
     assert done.stdout == "interrupted\n", done.stderr
+
+
+def test_ctrl_c_while_levels_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The levels that have started stop, too."""
+
+    class Interrupted(ThreadPoolExecutor):
+        def submit(self, *args: Any, **kwargs: Any) -> Any:
+            super().submit(*args, **kwargs)
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(together, "ThreadPoolExecutor", Interrupted)
+    endless = {"solver": "dual", "tolerance": 1e-30, "max_iter": 1_000_000_000, "C": 100.0}
+    tree = lt.tree.LabelTree(level_sizes=[2, 4])
+    rng = np.random.default_rng(0)
+    X, Y = rng.random((20_000, 50), np.float32), rng.integers(0, 2, (20_000, 16))
+    with pytest.raises(KeyboardInterrupt):
+        lt.XRLinear(n_jobs=2, tree=tree, **endless).fit(sp.csr_matrix(X), sp.csr_matrix(Y))

@@ -56,8 +56,8 @@ def train_levels(
     if in_turn:
         return [train(level, 0) for level in levels]
     with ThreadPoolExecutor(len(levels)) as pool:
-        running = [pool.submit(train, level, rank) for rank, level in enumerate(levels)]
         try:  # Ctrl-C reaches this thread only, which stops the others
+            running = [pool.submit(train, level, rank) for rank, level in enumerate(levels)]
             while wait(running, timeout=0.1, return_when=FIRST_EXCEPTION).not_done:
                 failed = [task for task in running if task.done() and task.exception()]
                 if failed:
