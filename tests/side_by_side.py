@@ -8,6 +8,7 @@ where tests failed. Arguments are paths to run instead; other options go to pyte
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -17,6 +18,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 BY_FILE = ("contract", "text", "serve", "fuzz")  # folders of which some files take minutes
 NOTHING_COLLECTED = 5
+LIMIT = 3600  # seconds: a process that takes longer hangs
 
 
 def parts() -> list[list[str]]:
@@ -31,7 +33,7 @@ def parts() -> list[list[str]]:
 
 def run(paths: list[str], options: list[str]) -> tuple[int, str, float]:
     begin = time.perf_counter()
-    done = subprocess.run(
+    with subprocess.Popen(
         [sys.executable, "-m", "pytest", *options, *paths],
         cwd=ROOT,
         stdin=subprocess.DEVNULL,
@@ -39,8 +41,14 @@ def run(paths: list[str], options: list[str]) -> tuple[int, str, float]:
         stderr=subprocess.STDOUT,
         text=True,
         errors="replace",
-    )
-    return done.returncode, done.stdout, time.perf_counter() - begin
+        start_new_session=True,
+    ) as process:
+        try:
+            output, _ = process.communicate(timeout=LIMIT)
+        except subprocess.TimeoutExpired:  # what it has started ends too, and lets go of the pipe
+            os.killpg(process.pid, signal.SIGKILL)
+            output = process.communicate()[0] + f"\nnot done after {LIMIT} s"
+    return process.returncode, output, time.perf_counter() - begin
 
 
 def main(arguments: list[str]) -> int:
