@@ -172,9 +172,8 @@ def test_vectors_only_and_features_only(encoder: Path, rows: Any) -> None:
     alone = vectors._ranker(12).fit(X / np.linalg.norm(X, axis=1, keepdims=True), rows[1])
     top = alone.predict_topk(X / np.linalg.norm(X, axis=1, keepdims=True), k=2)
     same = vectors.predict_topk(rows[0], k=2).indices == top.indices
-    assert (
-        same.mean() > 0.97
-    )  # lengths are rounded in another place, and descent stops near the optimum
+    # Lengths are rounded in another place, and descent stops near the optimum.
+    assert same.mean() > 0.97
 
 
 def test_a_frozen_encoder_is_the_pretrained_one(encoder: Path, rows: Any) -> None:
