@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 import longtail as lt
-from longtail.label_codes import HashCode
+from longtail.codes import HashCode
 
 
 def numpy_decode(table: np.ndarray, logits: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:

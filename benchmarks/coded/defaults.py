@@ -24,7 +24,7 @@ import numpy as np
 from rows import NAMES, held_out, measured
 
 import longtail as lt
-from longtail.coded.estimators import code_estimator
+from longtail.codes.estimators import code_estimator
 
 RECOVERIES = ("inner", "cosine", "labels")
 

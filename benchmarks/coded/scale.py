@@ -21,7 +21,7 @@ import numpy as np
 import scipy.sparse as sp
 
 import longtail as lt
-from longtail.label_codes import HashCode
+from longtail.codes import HashCode
 
 
 def peak() -> float:

@@ -20,8 +20,8 @@ import numpy as np
 import scipy.sparse as sp
 
 import longtail as lt
-from longtail.label_codes import NeighborCode
-from longtail.label_codes.randomized_svd import truncated_svd
+from longtail.codes import NeighborCode
+from longtail.codes.randomized_svd import truncated_svd
 
 
 def main() -> None:

@@ -15,9 +15,8 @@ from joblib import parallel_config
 from rows import COMPONENTS, Rows, measured, precisions
 
 import longtail as lt
-from longtail.coded import Ridge
-from longtail.coded.declare import regression_targets
-from longtail.label_codes import SVDCode
+from longtail.codes import Ridge, SVDCode
+from longtail.codes.declare import regression_targets
 
 HIDDEN = 256
 RECOVERIES = ("inner", "cosine", "labels")

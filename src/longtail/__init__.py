@@ -16,13 +16,13 @@ __version__ = "0.1.0"
 
 _HOME = {
     "BlockCoordinateAscent": "decide",
-    "DECLARE": "coded",
+    "DECLARE": "codes",
     "DataFormatError": "exceptions",
     "DualEncoder": "text",
     "Ensemble": "ensemble",
     "FrankWolfe": "decide",
     "JainPropensity": "propensity",
-    "MACH": "coded",
+    "MACH": "codes",
     "MissingDependencyError": "exceptions",
     "ModelFormatError": "exceptions",
     "Network": "deep",
@@ -50,7 +50,7 @@ _ROOMS = {
     "base",
     "baselines",
     "calibrate",
-    "coded",
+    "codes",
     "data",
     "decide",
     "deep",
@@ -58,7 +58,6 @@ _ROOMS = {
     "ensemble",
     "exceptions",
     "features",
-    "label_codes",
     "linear",
     "losses",
     "metrics",
@@ -94,7 +93,7 @@ _MOVED = {  # names that were here in 0.1 and are in their rooms; they go in 0.2
     "save_matrix": "features",
     "train_validation_split": "data",
 }
-_MOVED_ROOMS = {"codes", "models", "solvers"}  # modules that warn themselves
+_MOVED_ROOMS = {"models", "solvers"}  # modules that warn themselves
 
 __all__ = [*_HOME, "__version__", *sorted(_ROOMS)]
 

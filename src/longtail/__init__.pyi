@@ -7,7 +7,7 @@ from longtail import (
     base,
     baselines,
     calibrate,
-    coded,
+    codes,
     data,
     decide,
     deep,
@@ -15,7 +15,6 @@ from longtail import (
     ensemble,
     exceptions,
     features,
-    label_codes,
     linear,
     losses,
     metrics,
@@ -30,7 +29,7 @@ from longtail import (
 from longtail._models import load, register_ranker
 from longtail._native import native_info
 from longtail.answers import TopK
-from longtail.coded import DECLARE, MACH
+from longtail.codes import DECLARE, MACH
 from longtail.data import load_dataset, read_xc, write_xc
 from longtail.decide import BlockCoordinateAscent, FrankWolfe
 from longtail.deep import Network
@@ -80,7 +79,7 @@ __all__ = [
     "base",
     "baselines",
     "calibrate",
-    "coded",
+    "codes",
     "data",
     "decide",
     "deep",
@@ -88,7 +87,6 @@ __all__ = [
     "ensemble",
     "exceptions",
     "features",
-    "label_codes",
     "linear",
     "losses",
     "metrics",

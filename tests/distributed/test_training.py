@@ -20,7 +20,7 @@ from joblib import parallel_config
 import longtail as lt
 from longtail.base import Ranker
 from longtail.calibrate.out_of_fold import cross_fit
-from longtail.coded import kept_repetitions
+from longtail.codes import kept_repetitions
 from longtail.linear.train import elsewhere
 
 LABELS = 9_000  # more than two chunks, so that a flat model has parts

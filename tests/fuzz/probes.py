@@ -187,7 +187,7 @@ def _callables() -> dict[str, Callable[..., Any]]:
         metrics,
         lt.losses,
         lt.decide,
-        lt.label_codes,
+        lt.codes,
         lt.calibrate,
         lt.tree,
         lt.propensity,

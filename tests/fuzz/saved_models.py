@@ -20,7 +20,7 @@ import scipy.sparse as sp
 from text_models import text_models
 
 import longtail as lt
-from longtail import coded, label_codes
+from longtail import codes
 from longtail._blocks import BlockRows
 from longtail.persist import State
 from longtail.propensity import FixedPropensity
@@ -95,10 +95,10 @@ MODELS: dict[str, Callable[[Path], None]] = {
     "popularity": lambda path: lt.baselines.Popularity().fit(X, Y).name_labels(NAMES).save(path),
     "mach": lambda path: lt.MACH(n_buckets=5, estimator="linear").fit(X, Y).save(path),
     "declare": lambda path: lt.DECLARE(n_components=4, estimator="linear").fit(X, Y).save(path),
-    "hash-code": lambda path: label_codes.HashCode(n_buckets=5, n_repetitions=3).fit(Y).save(path),
-    "svd-code": lambda path: label_codes.SVDCode(n_components=4).fit(Y).save(path),
-    "neighbor-code": lambda path: label_codes.NeighborCode(n_components=4).fit(Y).save(path),
-    "ridge": lambda path: coded.Ridge().fit(X, Y.toarray()).save(path),
+    "hash-code": lambda path: codes.HashCode(n_buckets=5, n_repetitions=3).fit(Y).save(path),
+    "svd-code": lambda path: codes.SVDCode(n_components=4).fit(Y).save(path),
+    "neighbor-code": lambda path: codes.NeighborCode(n_components=4).fit(Y).save(path),
+    "ridge": lambda path: codes.Ridge().fit(X, Y.toarray()).save(path),
     "label-tree": lambda path: lt.tree.LabelTree(leaf=3).fit(X, Y).save(path),
     "jain-propensity": lambda path: lt.JainPropensity().fit(Y).save(path),
     "richards-propensity": lambda path: (

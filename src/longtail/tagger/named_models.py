@@ -13,8 +13,8 @@ from typing import Any
 
 from longtail._validation import as_seed
 from longtail.baselines import NearestNeighbors, Popularity
-from longtail.coded import DECLARE, MACH
-from longtail.coded.estimators import bucket_estimator, code_estimator
+from longtail.codes import DECLARE, MACH
+from longtail.codes.estimators import bucket_estimator, code_estimator
 from longtail.deep import Network
 from longtail.ensemble import Ensemble
 from longtail.exceptions import MissingDependencyError

@@ -16,8 +16,8 @@ from longtail._validation import as_k, as_seed, let_pass
 from longtail.answers.label_filter import LabelFilter
 from longtail.answers.topk import TopK
 from longtail.calibrate.ranker import ProbabilityRanker
-from longtail.coded import growing
-from longtail.coded.estimators import (
+from longtail.codes import growing
+from longtail.codes.estimators import (
     NETWORKS,
     bucket_estimator,
     from_part,
@@ -26,13 +26,13 @@ from longtail.coded.estimators import (
     rows_for,
     sizes,
 )
-from longtail.coded.kept_repetitions import Repetition, fit_kept
-from longtail.coded.merging import merged
-from longtail.coded.repetitions import hashed, numbers, seeds
+from longtail.codes.hash_code import HashCode
+from longtail.codes.kept_repetitions import Repetition, fit_kept
+from longtail.codes.merging import merged
+from longtail.codes.repetitions import hashed, numbers, seeds
 from longtail.data.tokens import Tokens
 from longtail.deep.network import one_label_each
 from longtail.exceptions import ModelFormatError
-from longtail.label_codes import HashCode
 from longtail.linear.train.checkpoint import Checkpoint, fingerprint
 from longtail.text import TextNetwork
 

@@ -10,7 +10,7 @@ from typing import Any
 from longtail import persist
 from longtail._validation import as_features
 from longtail.base import Estimator, unfitted
-from longtail.coded.ridge import Ridge
+from longtail.codes.ridge import Ridge
 from longtail.deep import Network
 from longtail.exceptions import ModelFormatError
 from longtail.linear import OneVsAll

@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse as sp
 
 import longtail as lt
-from longtail.label_codes import HashCode
+from longtail.codes import HashCode
 
 
 @pytest.fixture(scope="module")
@@ -154,7 +154,7 @@ def test_rows_of_new_labels_are_read_in_parts(data: Any, monkeypatch: pytest.Mon
     model = linear().fit(X, Y)
     state = model._get_state()
     whole = model.add_labels(X[:500], new[:500], negatives=(X[500:], Y[500:])).code_.table_
-    monkeypatch.setattr("longtail.coded.growing.CHUNK", 1)
+    monkeypatch.setattr("longtail.codes.growing.CHUNK", 1)
     parts = lt.MACH._from_state(state)
     parts.add_labels(X[:500], new[:500], negatives=(X[500:], Y[500:]))
     np.testing.assert_array_equal(parts.code_.table_, whole)

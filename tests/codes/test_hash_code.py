@@ -10,8 +10,8 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from longtail.label_codes import HashCode
-from longtail.label_codes.hash_code import AGGREGATIONS, default_size
+from longtail.codes import HashCode
+from longtail.codes.hash_code import AGGREGATIONS, default_size
 
 
 def values_of(scores: np.ndarray, link: str) -> np.ndarray:

@@ -13,10 +13,10 @@ from longtail._products import PackedRows, times_dense
 from longtail._validation import as_k, as_labels, as_seed
 from longtail.answers.topk import TopK
 from longtail.base import Estimator
+from longtail.codes.inverted_lists import InvertedLists
+from longtail.codes.randomized_svd import truncated_svd
 from longtail.exceptions import ModelFormatError
 from longtail.features.unit_length import unit_rows
-from longtail.label_codes.inverted_lists import InvertedLists
-from longtail.label_codes.randomized_svd import truncated_svd
 
 __all__ = ["RECOVERIES", "SVDCode", "default_components"]
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import longtail as lt
-from longtail.label_codes import HashCode
+from longtail.codes import HashCode
 
 
 @pytest.fixture(scope="module")

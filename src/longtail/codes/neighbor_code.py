@@ -11,8 +11,8 @@ from longtail._native import core, csr_args, n_threads
 from longtail._products import pattern_products
 from longtail._progress import Progress
 from longtail._validation import as_k, as_labels, as_seed
-from longtail.label_codes.low_rank_plus_sparse import project
-from longtail.label_codes.svd_code import SVDCode, training_labels
+from longtail.codes.low_rank_plus_sparse import project
+from longtail.codes.svd_code import SVDCode, training_labels
 
 __all__ = ["NeighborCode"]
 

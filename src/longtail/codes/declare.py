@@ -14,7 +14,7 @@ from longtail._validation import as_k, as_labels, as_seed, let_pass
 from longtail.answers.label_filter import LabelFilter
 from longtail.answers.topk import TopK
 from longtail.calibrate.ranker import ProbabilityRanker
-from longtail.coded.estimators import (
+from longtail.codes.estimators import (
     NETWORKS,
     code_estimator,
     from_part,
@@ -23,11 +23,12 @@ from longtail.coded.estimators import (
     rows_for,
     sizes,
 )
-from longtail.coded.repetitions import checkpoint_of
+from longtail.codes.neighbor_code import NeighborCode
+from longtail.codes.repetitions import checkpoint_of
+from longtail.codes.svd_code import SVDCode
 from longtail.deep import Network
 from longtail.exceptions import ModelFormatError
 from longtail.features.unit_length import unit_rows
-from longtail.label_codes import NeighborCode, SVDCode
 from longtail.metrics import precision_at_k
 from longtail.text import TextNetwork
 
@@ -60,7 +61,7 @@ class DECLARE(ProbabilityRanker):
 
     The label matrix is compressed to codes ``Z`` (n, c) that keep the similarities of near rows; a
     regressor h learns ``z = h(x)`` in the least-squares sense; labels come back from the training
-    rows whose codes are most similar to z (``longtail.label_codes.NeighborCode`` and ``SVDCode``
+    rows whose codes are most similar to z (``longtail.codes.NeighborCode`` and ``SVDCode``
     have the formulas and the choices of recovery).
 
     The regressor has c outputs, but the recovery keeps the codes and labels of all training rows

@@ -14,11 +14,11 @@ import numpy as np
 
 from longtail._validation import as_k, as_labels
 from longtail.answers.vocabulary import grown_names
-from longtail.coded.estimators import NETWORKS
+from longtail.codes.estimators import NETWORKS
 from longtail.deep.network import one_label_each
 
 if TYPE_CHECKING:
-    from longtail.coded.mach import MACH
+    from longtail.codes.mach import MACH
 
 __all__ = ["CHUNK", "add_labels", "fine_tune"]
 

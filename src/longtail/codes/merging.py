@@ -9,7 +9,7 @@ import numpy as np
 from longtail.base import unfitted
 
 if TYPE_CHECKING:
-    from longtail.coded.mach import MACH
+    from longtail.codes.mach import MACH
 
 __all__ = ["merged"]
 

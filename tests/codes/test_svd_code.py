@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from longtail.label_codes import SVDCode, truncated_svd
-from longtail.label_codes.inverted_lists import InvertedLists
+from longtail.codes import SVDCode, truncated_svd
+from longtail.codes.inverted_lists import InvertedLists
 
 
 def make_labels(n: int = 120, L: int = 60, seed: int = 0) -> sp.csr_matrix:

@@ -8,8 +8,8 @@ import scipy.sparse as sp
 
 from longtail._native import core
 from longtail._products import pattern_products
-from longtail.label_codes import NeighborCode, SVDCode
-from longtail.label_codes.low_rank_plus_sparse import project
+from longtail.codes import NeighborCode, SVDCode
+from longtail.codes.low_rank_plus_sparse import project
 
 
 def make_labels(n: int = 120, L: int = 60, seed: int = 0) -> sp.csr_matrix:

@@ -11,7 +11,7 @@ import pytest
 from scipy import sparse as sp
 
 import longtail as lt
-from longtail.coded import Ridge
+from longtail.codes import Ridge
 from longtail.exceptions import ModelFormatError
 
 

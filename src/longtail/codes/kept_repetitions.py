@@ -12,8 +12,9 @@ import scipy.sparse as sp
 
 from longtail import persist
 from longtail._native import n_threads
-from longtail.coded.estimators import from_part
-from longtail.coded.repetitions import fit_repetition, for_repetition, hashed
+from longtail.codes.estimators import from_part
+from longtail.codes.hash_code import HashCode
+from longtail.codes.repetitions import fit_repetition, for_repetition, hashed
 from longtail.data import Tokens
 from longtail.distributed.shared import (
     Shared,
@@ -24,7 +25,6 @@ from longtail.distributed.shared import (
     take_rows,
 )
 from longtail.distributed.tasks import Task, finish, workers
-from longtail.label_codes import HashCode
 from longtail.linear.train.checkpoint import Checkpoint
 
 __all__ = ["Repetition", "fit_kept"]
