@@ -1,7 +1,7 @@
-"""The service under abuse: floods of explanations, silent connections, a soak with reloads.
+"""The service under abuse: floods of explanations, hostile bodies, silent connections, a soak.
 
-    python benchmarks/tagger/abuse.py MODEL TEXTS.jsonl[.gz] [--seconds 60] [--silent 2000]
-        [--soak 20000] [--reloads 20]
+    python benchmarks/tagger/abuse.py MODEL TEXTS.jsonl[.gz] [--seconds 60] [--bodies 3]
+        [--silent 2000] [--soak 20000] [--reloads 20]
 
 Starts ``longtail serve`` on a copy of MODEL and prints the machine, the command, and a table with
 the bar that each number is held against:
@@ -9,9 +9,12 @@ the bar that each number is held against:
 1. single texts at 20 requests a second while nothing else happens, and while three clients send the
    worst explanations that are taken, one after the other without a pause, some of them hanging up
    at once: the 99th percentiles, their ratio, and what resident memory grows by;
-2. ``--silent`` connections that say nothing, each opened again once it is closed: how long a single
+2. the bodies of 8 MB of ``hostile_bodies.py``, ``--bodies`` times each, one after the other, to the
+   service and, where the model can be cut by labels, to one of two shards: the longest time that
+   ``/health`` takes meanwhile, and what resident memory grows by;
+3. ``--silent`` connections that say nothing, each opened again once it is closed: how long a single
    request takes on a connection of its own;
-3. ``--soak`` single requests, while the model is saved anew ``--reloads`` times: resident memory in
+4. ``--soak`` single requests, while the model is saved anew ``--reloads`` times: resident memory in
    the second tenth and in the last, the median of 50 looks each, since it goes up and down by some
    megabytes with every reload.
 
@@ -23,6 +26,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import http.client
 import json
 import multiprocessing
 import random
@@ -34,19 +38,24 @@ import sys
 import tempfile
 import threading
 import time
+from collections import Counter
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from hostile_bodies import hostile_bodies, hostile_rows
 from service import Service, Table, single, steadily
 
 import longtail as lt
 from longtail.data.tables import iter_table
+from longtail.linear.remote_shard import MODEL_HEADER
 from longtail.serve.explaining import LEAST, MOST_PAIRS
+from longtail.tagger.sharding import shard_mark, shard_tagger
 from machine import print_machine
 
 RATE = 20.0
+SIZE = 8_000_000
 
 
 def main() -> int:
@@ -54,6 +63,7 @@ def main() -> int:
     parser.add_argument("model")
     parser.add_argument("texts")
     parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--bodies", type=int, default=3)
     parser.add_argument("--silent", type=int, default=2000)
     parser.add_argument("--soak", type=int, default=20_000)
     parser.add_argument("--reloads", type=int, default=20)
@@ -69,6 +79,10 @@ def main() -> int:
         try:
             if options.seconds:
                 flood(service, table, texts, options.seconds)
+            if options.bodies:
+                requests = [(path, body, {}) for path, body in hostile_bodies(SIZE).values()]
+                beside(service, table, "the service", requests * options.bodies)
+                shard_bodies(served, table, Path(home), options.bodies)
             if options.silent:
                 silence(service, table, texts, options.silent)
             if options.soak:
@@ -155,6 +169,64 @@ def flood(service: Service, table: Table, texts: list[str], seconds: float) -> N
     table.add("memory growth", f"{top - before:.0f} MB", "200 MB", top - before <= 200)
     if counts[1]:
         table.add("explanations not answered with 200", f"{counts[1]:,}")
+
+
+def shard_bodies(model: str, table: Table, home: Path, times: int) -> None:
+    tagger = lt.load(model)
+    try:
+        _, shards = shard_tagger(tagger, 2)
+    except (TypeError, ValueError):  # no linear model, or a small one
+        return
+    shards[0].save(home / "shard")
+    headers = {MODEL_HEADER: shard_mark(shards[0]).model}
+    rows = hostile_rows(SIZE, shards[0].n_features_in_)
+    service = Service(str(home / "shard"))
+    try:
+        beside(
+            service, table, "a shard", [("/rank", row, headers) for row in rows.values()] * times
+        )
+    finally:
+        service.process.terminate()
+        service.process.wait()
+
+
+def beside(
+    service: Service, table: Table, what: str, requests: list[tuple[str, bytes, dict[str, str]]]
+) -> None:
+    """Send requests from a process of its own, and ask for ``/health`` all the while."""
+    before, top, waits = service.resident_mb(), 0.0, []
+    answers: Any = multiprocessing.Queue()
+    client = multiprocessing.Process(
+        target=send_all, args=(service.port, requests, answers), daemon=True
+    )
+    client.start()
+    while client.is_alive():
+        began = time.perf_counter()
+        service.get("/health")
+        waits.append(1000 * (time.perf_counter() - began))
+        top = max(top, service.resident_mb())
+        time.sleep(0.005)
+    counts = answers.get(timeout=10)
+    shown = ", ".join(f"{status}: {n}" for status, n in sorted(counts.items()))
+    bad = sum(n for status, n in counts.items() if status != 503 and status >= 500)
+    table.add(f"{len(requests)} bodies of up to 8 MB to {what}", shown, "no 500", not bad)
+    name = f"/health beside them, {len(waits):,} times: p99, most"
+    value = f"{np.percentile(waits, 99):.0f} ms, {max(waits):.0f} ms"
+    table.add(name, value, "250 ms", max(waits) <= 250)
+    table.add("memory growth", f"{top - before:.0f} MB", "300 MB", top - before <= 300)
+
+
+def send_all(port: int, requests: list[tuple[str, bytes, dict[str, str]]], answers: Any) -> None:
+    counts: Counter[int] = Counter()
+    for path, body, headers in requests:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        kind = {"content-type": "application/json", **headers}
+        connection.request("POST", path, body, kind)
+        response = connection.getresponse()
+        response.read()
+        connection.close()
+        counts[response.status] += 1
+    answers.put(counts)
 
 
 def silence(service: Service, table: Table, texts: list[str], n: int) -> None:

@@ -156,7 +156,9 @@ async def call(
 
     ``gone``: the client hangs up once it is set.
     """
-    data = b"" if body is None else json.dumps(body).encode()
+    data = b"" if body is None else body
+    if not isinstance(data, bytes):
+        data = json.dumps(data).encode()
     fields = {"host": "localhost", "content-type": "application/json", **(headers or {})}
     scope = {
         "type": "http",

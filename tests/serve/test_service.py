@@ -89,7 +89,8 @@ def test_metrics_count(server: Server) -> None:
     [
         (b"", 400),
         (b"{", 400),
-        (b"[" * 20_000, 400),
+        (b"[" * 20_000, 413),
+        (b'{"texts": ' + b"[" * 8 + b"]" * 8 + b"}", 422),
         (b"\xff\xfe", 400),
         (b"null", 422),
         ({"texts": []}, 422),

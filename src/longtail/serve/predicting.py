@@ -21,6 +21,7 @@ from longtail.linear.remote_shard import ShardLost
 from longtail.serve import schemas
 from longtail.serve.answers import explaining, explaining_one, rendered
 from longtail.serve.batching import Batcher, Busy
+from longtail.serve.bodies import Bodies, TooComplex, check_json
 from longtail.serve.explaining import too_much
 from longtail.serve.gone import Receive, until_gone
 from longtail.serve.holder import Holder
@@ -42,14 +43,48 @@ class Predicting:
         self.settings = settings
         self.holder = holder
         self.batcher = batcher
+        self._bodies = Bodies()
+        self._longest = max(settings.max_batch, schemas.MOST_NAMES)
 
     async def answer(self, content_type: str, body: bytes, receive: Receive) -> Any:
         """Answer ``POST /predict``."""
-        return await _read(schemas.Question, content_type, body, receive, self._answer)
+        return await self._read(schemas.Question, content_type, body, receive, self._answer)
 
     async def explain(self, content_type: str, body: bytes, receive: Receive) -> Any:
         """Answer ``POST /explain``."""
-        return await _read(schemas.Why, content_type, body, receive, self._explain)
+        return await self._read(schemas.Why, content_type, body, receive, self._explain)
+
+    async def _read(
+        self,
+        kind: type[Asked],
+        content_type: str,
+        body: bytes,
+        receive: Receive,
+        answer: Callable[[Asked, Receive], Awaitable[Any]],
+    ) -> Any:
+        """Check the body and answer; what cannot be answered becomes a refusal."""
+        stated = content_type.partition(";")[0].strip().lower()
+        if stated != "application/json" and not stated.endswith("+json"):
+            return refusal(415, "send JSON, with content-type: application/json")
+
+        def checked(body: bytes) -> Asked:
+            check_json(body, self._longest)
+            return kind.model_validate_json(body)
+
+        try:
+            asked = await self._bodies.parsed(checked, body)
+        except TooComplex as error:
+            return refusal(413, str(error))
+        except ValidationError as error:
+            return invalid(error.errors(include_url=False, include_input=False))
+        try:
+            return await answer(asked, receive)
+        except ShardLost as error:
+            return refusal(503, f"{error}; try again", {"retry-after": "1"})
+        except Busy:
+            return refusal(503, "too many texts are waiting; try again", {"retry-after": "1"})
+        except (TypeError, ValueError) as error:
+            return refusal(422, str(error))
 
     async def _answer(self, question: schemas.Question, receive: Receive) -> Any:
         tagger = self.holder.current.tagger
@@ -123,28 +158,3 @@ class Predicting:
         async def explain(asked: schemas.Why) -> None: ...
 
         return router
-
-
-async def _read(
-    kind: type[Asked],
-    content_type: str,
-    body: bytes,
-    receive: Receive,
-    answer: Callable[[Asked, Receive], Awaitable[Any]],
-) -> Any:
-    """Check the body and answer; what cannot be answered becomes a refusal."""
-    stated = content_type.partition(";")[0].strip().lower()
-    if stated != "application/json" and not stated.endswith("+json"):
-        return refusal(415, "send JSON, with content-type: application/json")
-    try:
-        asked = kind.model_validate_json(body)
-    except ValidationError as error:
-        return invalid(error.errors(include_url=False, include_input=False))
-    try:
-        return await answer(asked, receive)
-    except ShardLost as error:
-        return refusal(503, f"{error}; try again", {"retry-after": "1"})
-    except Busy:
-        return refusal(503, "too many texts are waiting; try again", {"retry-after": "1"})
-    except (TypeError, ValueError) as error:
-        return refusal(422, str(error))

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 __all__ = [
+    "MOST_NAMES",
     "Contribution",
     "Explained",
     "Found",
@@ -24,9 +25,8 @@ __all__ = [
     "Why",
 ]
 
+MOST_NAMES = 10_000  # in a filter of labels
 Name = Annotated[str, Field(max_length=10_000)]
-
-
 Text = str | dict[str, str]
 
 
@@ -43,6 +43,7 @@ class Question(BaseModel):
     texts: list[Text] = Field(
         default_factory=list,
         min_length=1,
+        fail_fast=True,
         description="Texts; or one object of fields each, where the model was trained on fields.",
         examples=[["first text", "second text"]],
     )
@@ -51,8 +52,12 @@ class Question(BaseModel):
     )
     k: int = Field(5, ge=1, le=1000, description="Labels for each text.")
     threshold: float | None = Field(None, description="Leave out labels with a lower score.")
-    include: list[Name] | None = Field(None, max_length=10_000, description="Only these labels.")
-    exclude: list[Name] | None = Field(None, max_length=10_000, description="Never these labels.")
+    include: list[Name] | None = Field(
+        None, max_length=MOST_NAMES, fail_fast=True, description="Only these labels."
+    )
+    exclude: list[Name] | None = Field(
+        None, max_length=MOST_NAMES, fail_fast=True, description="Never these labels."
+    )
     tail: float | None = Field(
         None, ge=0, le=1, description="From 0, best score first, to 1, rare labels first."
     )

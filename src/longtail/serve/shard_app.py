@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -15,8 +16,8 @@ from fastapi.responses import Response
 
 from longtail import __version__
 from longtail._validation import as_width
-from longtail.answers import TopK
 from longtail.linear.remote_shard import MODEL_HEADER, pack_top, unpack_rows
+from longtail.serve.bodies import Bodies
 from longtail.serve.counters import Counters
 from longtail.serve.guard import Guard
 from longtail.serve.holder import Holder
@@ -65,6 +66,7 @@ class _Ranking:
     def __init__(self, settings: Settings, holder: Holder, counters: Counters) -> None:
         self.settings, self.holder, self.counters = settings, holder, counters
         self.waiting = 0  # rows
+        self._bodies = Bodies()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="longtail-model")
 
     def close(self) -> None:
@@ -76,7 +78,8 @@ class _Ranking:
         if wanted != mark.model:
             return refusal(409, f"this is a shard of the model {mark.model}, not of {wanted!r:.50}")
         try:
-            X, k, member = unpack_rows(body, model.n_features_in_)
+            unpack = partial(unpack_rows, n_features=model.n_features_in_)
+            X, k, member = await self._bodies.parsed(unpack, body)
             k = as_width(k, model.n_labels_)
             members = members_of(model)
             if member >= len(members):
@@ -94,14 +97,13 @@ class _Ranking:
         self.waiting += n
         try:
             loop = asyncio.get_running_loop()
-            top = await loop.run_in_executor(self._thread, _rank, members[member], X, k)
+            answer = await loop.run_in_executor(self._thread, _rank, members[member], X, k)
         except ValueError as error:  # columns out of order, or not finite
             return refusal(422, str(error))
         finally:
             self.waiting -= n
-        return Response(pack_top(top), media_type="application/octet-stream")
+        return Response(answer, media_type="application/octet-stream")
 
 
-def _rank(model: Any, X: Any, k: int) -> TopK:
-    top: TopK = model.predict_topk(X, k)
-    return top
+def _rank(model: Any, X: Any, k: int) -> bytes:
+    return pack_top(model.predict_topk(X, k))

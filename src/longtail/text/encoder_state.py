@@ -75,7 +75,7 @@ class EncoderState:
             module = table[self.kind].from_config(self.config, tensors)
         except ModelFormatError:
             raise
-        except (AttributeError, KeyError, RuntimeError, TypeError, ValueError) as error:
+        except (AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
             raise ModelFormatError(f"the encoder cannot be built: {error}") from None
         if module.width != self.width:
             raise ModelFormatError(

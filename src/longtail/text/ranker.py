@@ -155,11 +155,12 @@ class TextRanker(ProbabilityRanker):
             raise TypeError(f"an encoder of the kind {self.encoder_.kind!r} has no such folder")
         from safetensors.numpy import load, save
 
+        from longtail.deep.encoders.transformer_config import safe_settings
         from longtail.deep.encoders.transformer_files import plain_names
 
         path = Path(folder)
         path.mkdir(parents=True)
-        settings = self.encoder_.config["model"]
+        settings = safe_settings(self.encoder_.config["model"])
         (path / "config.json").write_text(json.dumps(settings, indent=2), encoding="utf-8")
         tensors = plain_names(load(self.encoder_.weights.tobytes()))
         raw = save(tensors, metadata={"format": "pt"})

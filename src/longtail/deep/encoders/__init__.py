@@ -7,7 +7,7 @@ size e of its vectors. A new one is a file here; nothing outside it knows the na
 file               reads       what it is
 =================  ==========  ==================================================================
 ``bag``            rows of X   a sum of embeddings and a ReLU: the first layer of ``Network``
-``transformer``    Tokens      any encoder that ``transformers`` loads, pooled to one vector
+``transformer``    Tokens      a text encoder of ``transformers``, pooled to one vector
 ``average``        Tokens      mean of embeddings and a residual block (Astec)
 ``convolution``    Tokens      convolutions of three widths over embeddings (InceptionXML)
 =================  ==========  ==================================================================

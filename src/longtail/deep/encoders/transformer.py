@@ -1,9 +1,11 @@
-"""``Transformer``: any encoder that ``transformers`` loads, pooled to one vector per text."""
+"""``Transformer``: a text encoder of ``transformers``, pooled to one vector per text."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +13,20 @@ import torch
 from torch import nn
 
 from longtail.deep.batches.token_rows import TokenBatch
-from longtail.exceptions import MissingDependencyError, ModelFormatError
+from longtail.deep.encoders.transformer_config import (
+    library,
+    safe_settings,
+    transformer_config,
+    without_stdin,
+)
+from longtail.exceptions import ModelFormatError
 
 __all__ = ["POOLINGS", "Transformer"]
 
 POOLINGS = ("mean", "first")
+_REPEATS = re.compile("layer|group|network")  # in the names of settings that count parts
+_FEW_PARTS = 64
+_LARGEST_SIZE = 1 << 24
 
 
 class Transformer(nn.Module):
@@ -50,11 +61,12 @@ class Transformer(nn.Module):
         self._freeze(frozen_layers)
 
     @classmethod
+    @without_stdin()
     def pretrained(cls, folder: str | os.PathLike[str], **options: Any) -> Transformer:
         """Return the encoder of a folder. Pickled weights and code that comes with a model are
         refused.
         """
-        transformers = _library()
+        transformers = library()
         folder = Path(folder)
         if not any(folder.glob("*.safetensors")):
             raise ValueError(
@@ -63,33 +75,29 @@ class Transformer(nn.Module):
         try:
             model = transformers.AutoModel.from_pretrained(
                 folder,
+                config=transformer_config(json.loads((folder / "config.json").read_bytes())),
                 local_files_only=True,
                 trust_remote_code=False,
                 use_safetensors=True,
                 dtype=torch.float32,
             )
-        except (OSError, ValueError, KeyError) as error:
+        except Exception as error:  # the library has many kinds of error
             raise ValueError(f"the encoder in {folder} cannot be loaded: {error}") from error
         return cls(_plain(model), **options)
 
     @classmethod
+    @without_stdin()
     def from_config(cls, config: dict[str, Any], weights: dict[str, torch.Tensor]) -> Transformer:
         """Return the encoder that ``config`` and ``state_dict`` describe. The sizes of the weights
         are compared with the configuration before anything of its size is made.
         """
-        transformers = _library()
-        settings = dict(config["model"])
-        kind = str(settings.pop("model_type", ""))
-        for name, value in settings.items():  # even an outline of a million layers takes its time
-            if "layer" in name and isinstance(value, int) and value > len(weights):
-                raise ModelFormatError(
-                    f"the encoder has {len(weights)} weights, and its configuration says "
-                    f"{name} = {value}"
-                )
+        transformers = library()
+        _check_sizes(config["model"], len(weights))
         try:
-            made = transformers.AutoConfig.for_model(kind, **settings)
+            made = transformer_config(config["model"])
+            make = partial(transformers.AutoModel.from_config, made, trust_remote_code=False)
             with torch.device("meta"):
-                outline = _plain(transformers.AutoModel.from_config(made))
+                outline = _plain(make())
         except Exception as error:
             raise ModelFormatError(f"the encoder's configuration is not usable: {error}") from None
         wanted = {f"model.{name}": tuple(t.shape) for name, t in outline.state_dict().items()}
@@ -99,18 +107,15 @@ class Transformer(nn.Module):
             raise ModelFormatError(
                 f"the encoder's weights do not fit its configuration: {odd[0][0]}"
             )
-        out = cls(
-            _plain(transformers.AutoModel.from_config(made)), pooling=str(config.get("pooling"))
-        )
+        out = cls(_plain(make()), pooling=str(config.get("pooling")))
         out.load_state_dict(weights)
         return out
 
     def config(self) -> dict[str, Any]:
         """Return what ``from_config`` needs besides the weights: JSON values."""
         settings = json.loads(self.model.config.to_json_string(use_diff=False))
-        for name in ("_name_or_path", "transformers_version", "torch_dtype", "dtype"):
-            settings.pop(name, None)
-        return {"pooling": self.pooling, "model": settings}
+        settings.pop("transformers_version", None)
+        return {"pooling": self.pooling, "model": safe_settings(settings)}
 
     def forward(self, batch: TokenBatch) -> torch.Tensor:
         """Return vectors (b, e)."""
@@ -149,20 +154,20 @@ def _layers(model: nn.Module) -> list[nn.Module]:
     return max(lists, key=len)
 
 
+def _check_sizes(settings: dict[str, Any], n_weights: int) -> None:
+    """Raise ModelFormatError for sizes that would take minutes or gigabytes before the weights are
+    compared: an outline of a million layers, tables of positions that are not saved.
+    """
+    for name, value in settings.items():
+        most = max(n_weights, _FEW_PARTS) if _REPEATS.search(name) else _LARGEST_SIZE
+        if isinstance(value, (int, float)) and value > most and "theta" not in name:
+            raise ModelFormatError(
+                f"the encoder has {n_weights} weights, and its configuration says {name} = {value}"
+            )
+
+
 def _plain(model: Any) -> Any:
     """Drop the head of BERT-like models, which nothing here uses."""
     if getattr(model, "pooler", None) is not None:
         model.pooler = None
     return model
-
-
-def _library() -> Any:
-    try:
-        import transformers
-    except ModuleNotFoundError as error:
-        if error.name != "transformers":
-            raise
-        raise MissingDependencyError("transformers", "text", "a transformer encoder") from error
-    transformers.logging.set_verbosity_error()
-    transformers.utils.logging.disable_progress_bar()
-    return transformers
