@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 import longtail as lt
 from longtail.report.charts import Series, bar_chart, line_chart
-from longtail.report.table import align, count_range, per_cent, printable
+from longtail.report.formatting import align, count_range, per_cent, printable
 
 VOID = {"meta", "br", "hr", "img", "input", "link"}
 HOSTILE = [
@@ -85,7 +85,7 @@ def test_hostile_names_stay_text():
     html = made.to_html()
     found = parse(html)
     assert found.tags.count("script") == 1 and "img" not in found.tags
-    assert found.tags.count("style") == 2
+    assert found.tags.count("style") == 1
     assert "<script>alert(1)</script>" in "".join(found.texts)  # shown, not run
     assert not set("\x1b\x00\u202e\ud800") & set(html)
     assert not set("\x1b\x00\u202e\ud800") & set(str(made))
@@ -193,7 +193,7 @@ def test_label_texts_stand_before_names() -> None:
     page = report.to_html()
     assert "Fire &amp; &lt;smoke&gt; (F1)" in page and ">W2<" in page
     assert report.to_dict()["labels"]["missed"][1]["text"] == "Fire & <smoke>"
-    with pytest.raises(ValueError, match="label_texts has 1 texts, but there are 2 labels"):
+    with pytest.raises(ValueError, match=r"label_texts .*\b1\b.*\b2\b"):
         lt.evaluate(Y, top, k=1, label_texts=["x"], n_resamples=0)
 
 
