@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from numbers import Integral
 from typing import Any
 
@@ -128,7 +129,6 @@ def evaluate(
     bins = metrics.frequency_bins(positives if train_counts is None else train_counts, n_bins)
     constants = None if inverse is None else _describe(propensity, inverse)
     others = match_rules(rules, matches, max(ks), filters, n_jobs, label_names)
-    facts = gather(matches, ks, train_counts, n_train, filters)
     measured, resamples = measure(
         matches, ks, propensity, n_resamples, confidence, as_seed(random_state), n_jobs
     )
@@ -136,16 +136,16 @@ def evaluate(
     missed, overpredicted, listed = single_labels(
         matches, list(others.values()), max(ks), as_k(n_listed, "n_listed"), *said
     )
-    return Report(
+    report = Report(
         title=str(title),
         ks=ks,
-        facts=facts,
+        facts=gather(matches, ks, train_counts, n_train, filters),
         metrics=measured,
         bins=by_bin(matches, bins, ks),
         missed=missed,
         overpredicted=overpredicted,
         propensity=constants,
-        warnings=notes(facts, measured, ks, positives, inverse, constants),
+        warnings=(),
         settings={
             "bins_from": "test" if train_counts is None else "train",
             "confidence": float(confidence),
@@ -157,6 +157,7 @@ def evaluate(
         rules=by_rule(others, matches, bins, max(ks)),
         labels=listed,
     )
+    return replace(report, warnings=notes(report, positives, inverse))
 
 
 def _width(top: Any, train_Y: Any, propensity: Any, label_names: Any) -> int | None:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 __all__ = [
     "align",
-    "bullet",
     "count_range",
     "per_cent",
     "printable",
@@ -25,11 +24,6 @@ def wrapped(text: str, first: str = "", rest: str | None = None) -> str:
     """
     rest = first if rest is None else rest
     return textwrap.fill(printable(text), _WIDTH, initial_indent=first, subsequent_indent=rest)
-
-
-def bullet(text: str) -> str:
-    """Return a warning, wrapped and marked."""
-    return wrapped(text, "  ! ", "    ")
 
 
 def align(rows: Sequence[Sequence[str]]) -> str:

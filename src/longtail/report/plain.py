@@ -62,18 +62,13 @@ def _reader(kind: Any) -> Callable[[Any], Any]:
         return lambda value: tuple(map(inner[0], value))
     if get_origin(kind) is tuple:
         return lambda value: tuple(r(item) for r, item in zip(inner, value, strict=True))
-    if kind in (int, float):
-        return functools.partial(_number, kind)
-    return functools.partial(_instance, kind)
+    return functools.partial(_scalar, kind)
 
 
-def _number(kind: type, value: Any) -> Any:
-    if type(value) not in (int, kind) or not abs(value) <= _LARGEST:
-        raise ValueError(f"{value!r:.40} is no {kind.__name__} in bounds")
-    return kind(value)
-
-
-def _instance(kind: Any, value: Any) -> Any:
-    if kind is not Any and type(value) is not kind:
-        raise TypeError(f"{value!r:.40} is no {kind.__name__}")
-    return value
+def _scalar(kind: Any, value: Any) -> Any:
+    """Return a value of a type that has no parts."""
+    if kind in (int, float) and type(value) in (int, kind) and abs(value) <= _LARGEST:
+        return kind(value)
+    if kind is Any or (kind not in (int, float) and type(value) is kind):
+        return value
+    raise TypeError(f"{value!r:.40} is no {kind.__name__}")

@@ -9,9 +9,10 @@ from typing import Any
 from longtail import metrics
 from longtail.metrics.propensity_scored import inverse_propensities
 from longtail.propensity.base import model_name
-from longtail.report.formatting import align, bullet, per_cent, printable
+from longtail.report.formatting import per_cent, printable
 from longtail.report.measure import as_ks
 from longtail.report.plain import to_plain
+from longtail.report.templates import render
 
 __all__ = ["PSPDiagnostic", "PSPRow", "psp_diagnostic"]
 
@@ -60,12 +61,7 @@ class PSPDiagnostic:
         return table
 
     def __str__(self) -> str:
-        lines = ["Propensity-scored precision, in per cent", align(self.as_rows()), ""]
-        lines.append(f"Labels a row: {self.observed_labels:.2f} observed")
-        for model, implied in self.implied_labels.items():
-            lines.append(f"  {implied:.2f} relevant according to {printable(model)}")
-        lines += [bullet(text) for text in self.warnings]
-        return "\n".join(lines)
+        return render("psp.txt", psp=self)
 
     __repr__ = __str__
 

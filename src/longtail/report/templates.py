@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from longtail.report.formatting import align, bullet, per_cent, printable, wrapped
+from longtail.report.formatting import align, per_cent, printable, wrapped
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -123,12 +123,11 @@ def _environment() -> Environment:
     )
     environment.filters |= {
         "aligned": lambda rows: _Lines(align(rows)),
-        "bullet": lambda text: _Lines(bullet(str(text))),
+        "bullet": lambda text: _Lines(wrapped(str(text), "  ! ", "    ")),
         "code": lambda text: _Lines(_code(printable(str(text)))),
         "count": "{:,.0f}".format,
         "indented": _indented,
         "line": lambda text: _Lines(printable(text)),
-        "lines": lambda text: _Lines("\n".join(map(printable, str(text).split("\n")))),
         "per_cent": per_cent,
         "prefixed": lambda text, prefix: prefix + text,
         "wrapped": lambda text, indent="": _Lines(wrapped(text, indent)),

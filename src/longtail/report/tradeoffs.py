@@ -118,7 +118,6 @@ class Tradeoff:
         if ax is None:
             figure, ax = plt.subplots(figsize=(6.4, 4.4), layout="constrained")
         mixed = [point for point in self.points if point.weight is not None]
-        mixed.sort(key=lambda point: point.weight or 0.0)
         line = {"color": "#0b6e8f", "markersize": 4, "linewidth": 1.6}
         ax.plot(*_per_cent(mixed), "-o", label="mixture", **line)
         star = {"marker": "*", "markersize": 13, "linestyle": "none", "color": "#1c2127"}

@@ -5,14 +5,16 @@ Each sentence names the reason, and what to look at instead. No number is change
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from longtail.report.facts import RARE, Facts
-from longtail.report.measure import Measurement
+
+if TYPE_CHECKING:  # which has notes
+    from longtail.report.summary import Report
 
 __all__ = ["Note", "notes"]
 
@@ -116,22 +118,14 @@ class Note:
         return self.text
 
 
-def notes(
-    facts: Facts,
-    metrics: Mapping[str, Measurement],
-    ks: tuple[int, ...],
-    positives: np.ndarray,
-    inverse: np.ndarray | None,
-    constants: Mapping[str, Any] | None,
-) -> tuple[Note, ...]:
-    """Return all that apply, the gravest first.
+def notes(report: Report, positives: np.ndarray, inverse: np.ndarray | None) -> tuple[Note, ...]:
+    """Return all that apply to a report, the gravest first.
 
-    ``metrics`` by name such as ``P@1``; ``positives`` (L,) in the test set; ``inverse`` (L,)
-    inverse propensities; ``constants`` what their model says of itself.
+    ``positives`` (L,): of each label in the test set; ``inverse`` (L,): inverse propensities.
     """
-    values = dict([*_of_rows(facts, ks), *_of_labels(facts)])
+    values = dict([*_of_rows(report.facts, report.ks), *_of_labels(report.facts)])
     if inverse is not None:
-        values.update(_of_propensities(facts, metrics, ks, positives, inverse, constants or {}))
+        values.update(_of_propensities(report, positives, inverse))
     return tuple(
         Note(code, concerns, text.format(**values[code]))
         for code, (concerns, text) in _NOTES.items()
@@ -174,15 +168,9 @@ def _of_labels(facts: Facts) -> _Values:
         yield "labels-without-support", _counted(absent, "label", facts.n_labels, ceiling=ceiling)
 
 
-def _of_propensities(
-    facts: Facts,
-    metrics: Mapping[str, Measurement],
-    ks: tuple[int, ...],
-    positives: np.ndarray,
-    inverse: np.ndarray,
-    constants: Mapping[str, Any],
-) -> _Values:
-    unnormalised = [metrics[f"PSP unnormalised@{k}"] for k in ks]
+def _of_propensities(report: Report, positives: np.ndarray, inverse: np.ndarray) -> _Values:
+    facts = report.facts
+    unnormalised = [report.metrics[f"PSP unnormalised@{k}"] for k in report.ks]
     above = [m for m in unnormalised if m.value > 1.0]
     if above:
         shown = ", ".join(f"{100 * m.value:.1f}% at k = {m.k}" for m in above)
@@ -196,7 +184,7 @@ def _of_propensities(
     beyond = int((positives * inverse > facts.n_rows).sum())
     if beyond:
         yield "propensity-too-small", _counted(beyond, "label")
-    fitted_on = constants.get("n_rows")
+    fitted_on = (report.propensity or {}).get("n_rows")
     if fitted_on is not None and facts.n_train_rows not in (None, fitted_on):
         yield "propensity-of-other-data", _counted(fitted_on, "row", trained=facts.n_train_rows)
     if fitted_on is not None and fitted_on <= 2:
