@@ -11,6 +11,7 @@ import scipy.sparse as sp
 import longtail as lt
 from longtail.report.charts import Series, bar_chart, line_chart
 from longtail.report.formatting import align, count_range, per_cent, printable
+from longtail.report.templates import document
 
 VOID = {"meta", "br", "hr", "img", "input", "link"}
 HOSTILE = [
@@ -106,6 +107,13 @@ def test_is_written_to_a_file(tmp_path):
     made = report(label_names=HOSTILE)
     html = made.to_html(tmp_path / "report.html")
     assert (tmp_path / "report.html").read_text("utf-8") == html
+
+
+def test_a_body_made_elsewhere_gets_a_whole_page():
+    html = document(HOSTILE[0], "<main><p>inside</p></main>", "p { color: red }")
+    found = parse(html)
+    assert html.startswith("<!DOCTYPE html>") and "script" not in found.tags
+    assert "<main><p>inside</p></main>" in html and "p { color: red }</style>" in html
 
 
 def test_notebooks_get_a_fragment():

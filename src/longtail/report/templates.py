@@ -44,7 +44,7 @@ def document(title: str, body: str, style: str) -> str:
     style : str
         A style sheet.
     """
-    return render("plain.html", title=title, body=body, style=style)
+    return render("plain.html", title=title, body=body, style=style, sortable=False)
 
 
 class Rendered:
