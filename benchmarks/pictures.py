@@ -30,7 +30,7 @@ from serve_cases import serving  # noqa: E402
 
 import longtail as lt  # noqa: E402
 from longtail.report.charts import Series, bar_chart  # noqa: E402
-from longtail.report.table import count_range  # noqa: E402
+from longtail.report.formatting import count_range  # noqa: E402
 
 TEXT = "Hay fever due to grass pollen, with wheezing"
 
@@ -91,10 +91,10 @@ def drawings(folder: Path) -> None:
     longtail("tradeoff", "model", "new-diagnoses.csv", "--plot", "curve.svg", folder=folder)
     drawn = (folder / "curve.svg").read_text("utf-8")
     (PICTURES / "tradeoff.svg").write_text(re.sub(r"<dc:date>.*?</dc:date>", "", drawn), "utf-8")
-    bins = lt.load(folder / "model").report_["summary"]["bins"]
-    notes = [count_range(b["min_count"], b["max_count"], compact=True) for b in bins]
-    series = [Series(f"k = {k}", [b["recall"][k] for b in bins]) for k in ("1", "3", "5")]
-    chart = bar_chart("Positives found", [b["name"] for b in bins], notes, series)
+    bins = lt.load(folder / "model").report_.bins
+    notes = [count_range(b.min_count, b.max_count, compact=True) for b in bins]
+    series = [Series(f"k = {k}", [b.recall[k] for b in bins]) for k in (1, 3, 5)]
+    chart = bar_chart("Positives found", [b.name for b in bins], notes, series)
     (PICTURES / "head-to-tail.svg").write_text(_alone(chart), "utf-8")
     for name in ("tradeoff.svg", "head-to-tail.svg"):
         print(f"{name}: {(PICTURES / name).stat().st_size:,} bytes")

@@ -24,7 +24,17 @@ FLOOR = {room: floor for floor, room in enumerate(ROOMS)}
 
 # Slow to import or optional: only inside the function that needs them.
 SLOW = ("scipy.optimize", "scipy.stats", "scipy.linalg")  # a quarter of a second or more
-HEAVY = {"sklearn", "pandas", "polars", "pyarrow", "matplotlib", "torch", "transformers"}
+HEAVY = {
+    "jinja2",
+    "markupsafe",
+    "matplotlib",
+    "pandas",
+    "polars",
+    "pyarrow",
+    "sklearn",
+    "torch",
+    "transformers",
+}
 WEB = {"aiohttp", "django", "fastapi", "flask", "http.server", "starlette", "tornado", "uvicorn"}
 # May be imported at the top of these rooms.
 AT_HOME = {

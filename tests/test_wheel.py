@@ -88,6 +88,8 @@ def test_it_holds_the_package_and_nothing_else(wheel: Path) -> None:
     assert {top for top in tops if not top.endswith(".dist-info")} == {"longtail"}
     assert len([name for name in names if name.endswith(".so")]) == 1
     assert "longtail/py.typed" in names and "longtail/serve/static/page.html" in names
+    templates = {path.name for path in (ROOT / "src" / "longtail" / "templates").iterdir()}
+    assert {f"longtail/templates/{name}" for name in templates} <= set(names)
     assert not [name for name in names if name.endswith((".cpp", ".h", ".a", ".pyc"))]
 
 

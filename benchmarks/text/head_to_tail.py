@@ -20,7 +20,7 @@ import scipy.sparse as sp
 
 import longtail as lt
 from longtail.metrics import LabelBins
-from longtail.report.table import count_range
+from longtail.report.formatting import count_range
 
 K = 5
 BINS = 9

@@ -111,7 +111,7 @@ class _Nesting(HTMLParser):
 def test_renderings(problem, found, tmp_path) -> None:
     json.dumps(found.to_dict(), allow_nan=False)
     text = str(found)
-    assert "Probably missing, under true" in text and " !" in text
+    assert f"{found.expected_missing:,.0f}" in text and " !" in text
     X, _, observed, _ = problem
     names = ["<b>bold</b>", "\x1b[31m", *(f"name {j}" for j in range(10))]
     named = lt.audit.find_missing(
@@ -131,30 +131,17 @@ def test_renderings(problem, found, tmp_path) -> None:
     assert named._repr_html_().startswith('<div class="lt-report">')
 
 
-def test_old_names_warn_and_do_the_same(problem) -> None:
-    X, _, observed, p = problem
-    top = lt.OneVsAll().fit(X, observed).predict_topk(X, k=10)
-    expected = lt.audit.find_missing(top, None, observed, propensity=p)
-    with pytest.warns(
-        DeprecationWarning, match=r"audit\(…\) is longtail.audit.find_missing"
-    ) as said:
-        assert lt.audit(top, None, observed, propensity=p) == expected
-    assert said[0].filename == __file__
-    with pytest.warns(DeprecationWarning, match="audit.audit is longtail.audit.find_missing"):
-        assert lt.audit.audit is lt.audit.find_missing
-
-
 def test_refusals(problem) -> None:
     X, _, observed, _ = problem
-    with pytest.raises(ValueError, match="no positive"):
+    with pytest.raises(ValueError, match=r"\bY\b"):
         lt.audit.find_missing(lt.OneVsAll(), X, sp.csr_matrix(observed.shape))
-    with pytest.raises(TypeError, match="no predict_topk"):
+    with pytest.raises(TypeError, match="predict_topk"):
         lt.audit.find_missing(lt.JainPropensity(), X, observed)
     with pytest.raises(ValueError, match="rows"):
         lt.audit.find_missing(lt.OneVsAll(), X[:10], observed)
     with pytest.raises(ValueError, match="folds"):
         lt.audit.find_missing(lt.OneVsAll(), X, observed, folds=1)
-    with pytest.raises(ValueError, match="empty mapping"):
+    with pytest.raises(ValueError, match="propensity"):
         lt.audit.find_missing(lt.OneVsAll(), X, observed, propensity={})
     with pytest.raises(ValueError, match="label_names"):
         lt.audit.find_missing(lt.OneVsAll(), X, observed, label_names=["a"])
@@ -190,7 +177,7 @@ def test_injection_measures_what_it_says(problem) -> None:
     weights = np.bincount(Y[train].indices, minlength=12)
     assert done.kept == pytest.approx((weights * p).sum() / weights.sum(), abs=0.02)
     assert "weak" in str(done) and json.dumps(done.to_dict())
-    with pytest.raises(KeyError, match="there are"):
+    with pytest.raises(KeyError, match=r"nothing.*no correction"):
         done["nothing"]
-    with pytest.raises(ValueError, match="always trained"):
+    with pytest.raises(ValueError, match="no correction"):
         injection(lt.OneVsAll(), X, Y, X, Y, p, {"no correction": {}})

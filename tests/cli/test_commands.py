@@ -33,7 +33,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_train_wrote_a_tagger_and_a_report(folder: Path) -> None:
     tagger = lt.load(folder / "model", verify=True)
     assert tagger.predict(["paper jam"], k=1)[0][0][0] == "printer"
-    assert tagger.report_["summary"]["metrics"]["P@1"]["value"] > 0.9
+    assert tagger.report_["P@1"] > 0.9
     assert "<html" in (folder / "r.html").read_text()
 
 
@@ -142,8 +142,8 @@ def test_train_fuses_every_kind_of_model(folder: Path) -> None:
     assert "What each part adds" in done.stdout and "whole without it" in done.stdout
     tagger = lt.load(made, verify=True)
     assert tagger.predict(["paper jam"], k=1)[0][0][0] == "printer"
-    assert tagger.report_["summary"]["parts"][0]["name"] == "whole"
-    assert "Parts of the model" in tagger.report_["html"]
+    assert tagger.report_.parts[0].name == "whole"
+    assert "Parts of the model" in tagger.report_page()
     why = run("explain", made, "paper jam in tray two")
     assert "paper" in why.stdout and "by one per label" in why.stdout
     mixed = run("train", data, "-o", folder / "no", "--quality", "best", "--model", "mach", code=2)

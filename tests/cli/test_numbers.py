@@ -132,7 +132,7 @@ def test_train_compare_inspect_and_the_service_agree(folder: Path) -> None:
     assert shown["measured_on"] == said
     for text in (
         run("inspect", folder / "model").stdout,
-        lt.load(folder / "model").report_["html"],
+        lt.load(folder / "model").report_page(),
         run("compare", folder / "rare.jsonl", "-m", "popularity").stdout,
     ):
         assert "24 of 240 rows, set aside at random" in text

@@ -188,7 +188,7 @@ def _of_a_tagger(tagger: lt.Tagger) -> Iterator[Callable[[], Any]]:
     yield lambda: tagger.predict(X[:3], k=2)  # one that was fitted on features
     yield lambda: tagger.explain(TEXTS[0])
     yield lambda: tagger.trained_on(TEXTS)
-    yield lambda: tagger.report_["html"]  # type: ignore[index]
+    yield lambda: tagger.report_page()
 
 
 def _of_a_ranker(model: Any) -> Iterator[Callable[[], Any]]:

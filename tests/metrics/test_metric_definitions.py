@@ -11,7 +11,6 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import longtail as lt
 from longtail import TopK, metrics
 
 TRUTH = [[0, 2], [1, 3]]
@@ -149,8 +148,5 @@ def test_the_old_name_of_the_hit_rate_warns():
     with pytest.warns(DeprecationWarning, match="hit_rate_at_k"):
         old = metrics.abandonment_at_k
     assert old(TRUTH, SCORES, k=1) == metrics.hit_rate_at_k(TRUTH, SCORES, k=1)
-    report = lt.evaluate(TRUTH, SCORES, k=1, n_resamples=0)
-    with pytest.warns(DeprecationWarning, match="hit rate@1"):
-        assert report["abandonment@1"] == report["hit rate@1"]
     with pytest.raises(AttributeError, match="no_such"):
         metrics.no_such  # noqa: B018

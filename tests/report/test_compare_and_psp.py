@@ -49,12 +49,12 @@ class TestCompare:
 
     def test_refuses_what_does_not_compare(self):
         other = lt.evaluate(TRUTH[::-1], GOOD, k=1, n_resamples=0)
-        with pytest.raises(ValueError, match="another test set"):
+        with pytest.raises(ValueError, match=r"'b'.* test set"):
             compare({"a": evaluated(GOOD), "b": other})
         one, two = (FixedPropensity().fit(propensity=np.full(30, v)) for v in (0.5, 0.6))
-        with pytest.raises(ValueError, match="other propensities"):
+        with pytest.raises(ValueError, match=r"'b'.* propensities"):
             compare({"a": evaluated(GOOD, propensity=one), "b": evaluated(GOOD, propensity=two)})
-        with pytest.raises(ValueError, match="no reports"):
+        with pytest.raises(ValueError, match="reports"):
             compare({})
 
 
@@ -98,9 +98,9 @@ class TestPSP:
         json.dumps(found.to_dict())
 
     def test_refusals(self):
-        with pytest.raises(ValueError, match="empty mapping"):
+        with pytest.raises(ValueError, match="propensity"):
             psp_diagnostic(TRUTH, GOOD, {})
-        with pytest.raises(ValueError, match="k is empty"):
+        with pytest.raises(ValueError, match=r"\bk\b"):
             psp_diagnostic(TRUTH, GOOD, np.ones(30), k=[])
         with pytest.raises(ValueError, match="30 labels"):
             psp_diagnostic(TRUTH, GOOD, np.ones(3))

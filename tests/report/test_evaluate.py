@@ -129,7 +129,7 @@ def test_one_k_and_no_resamples(data):
     assert report.ks == (2,) and next(iter(report)) == "P@2"
     assert all(m.low is None for m in report.metrics.values())
     assert report.settings["bins_from"] == "test"
-    with pytest.raises(KeyError, match="has no 'P@5'"):
+    with pytest.raises(KeyError, match=r"P@5.*P@2"):
         report["P@5"]
 
 
@@ -179,27 +179,27 @@ def test_on_official_labels_and_propensities():
 
 
 @pytest.mark.parametrize(
-    ("options", "error", "words"),
+    ("options", "error", "facts"),
     [
-        ({"k": ()}, ValueError, "k is empty"),
-        ({"k": 0}, ValueError, "at least 1"),
-        ({"k": 2.5}, TypeError, "whole number"),
-        ({"k": "5"}, TypeError, "whole number"),
-        ({"label_names": ["a"]}, ValueError, "1 names, but there are 40"),
+        ({"k": ()}, ValueError, r"\bk\b"),
+        ({"k": 0}, ValueError, r"\bk\b.* 0"),
+        ({"k": 2.5}, TypeError, r"\bk\b.* 2\.5"),
+        ({"k": "5"}, TypeError, r"\bk\b.* '5'"),
+        ({"label_names": ["a"]}, ValueError, r"label_names .*\b1\b.*\b40\b"),
         ({"propensity": [0.5]}, ValueError, "40 labels"),
-        ({"propensity": lt.JainPropensity()}, ValueError, "fit"),
-        ({"train_Y": np.ones((3, 4))}, ValueError, "expected 40"),
-        ({"n_resamples": -1}, ValueError, "at least 1"),
-        ({"n_resamples": 1.5}, TypeError, "whole number"),
-        ({"confidence": 95}, ValueError, "between 0 and 1"),
+        ({"propensity": lt.JainPropensity()}, ValueError, "JainPropensity"),
+        ({"train_Y": np.ones((3, 4))}, ValueError, r"\b40\b"),
+        ({"n_resamples": -1}, ValueError, "n_resamples.* -1"),
+        ({"n_resamples": 1.5}, TypeError, r"n_resamples.* 1\.5"),
+        ({"confidence": 95}, ValueError, "confidence.* 95"),
         ({"filters": [[999, 0]]}, ValueError, "row 999"),
         ({"n_bins": 0}, ValueError, "n_bins"),
         ({"unknown": 1}, TypeError, "unknown"),
     ],
 )
-def test_refusals(data, options, error, words):
+def test_refusals(data, options, error, facts):
     _, truth, scores = data
-    with pytest.raises(error, match=words):
+    with pytest.raises(error, match=facts):
         lt.evaluate(truth, scores, **options)
 
 
@@ -207,9 +207,9 @@ def test_refuses_what_does_not_fit_together(data):
     _, truth, scores = data
     with pytest.raises(ValueError, match="rows"):
         lt.evaluate(truth[:-1], scores)
-    with pytest.raises(ValueError, match="predict with k=5"):
+    with pytest.raises(ValueError, match=r"\b3\b.*k=5|k=5.*\b3\b"):
         lt.evaluate(truth, lt.TopK.from_scores(scores, 3))
-    with pytest.raises(ValueError, match="nothing to evaluate"):
+    with pytest.raises(ValueError, match=r"Y_true.* 0 rows"):
         lt.evaluate(np.zeros((0, 3)), np.zeros((0, 3)))
 
 

@@ -93,10 +93,10 @@ def test_dictionary_and_refusals(problem, report) -> None:
     full = json.loads(json.dumps(report.to_dict(labels=True), allow_nan=False))
     assert len(full["labels"]["table"]) == len(report.labels)
     assert full["rules"][1]["sentence"] == report.rules[1].sentence
-    with pytest.raises(ValueError, match="rename"):
+    with pytest.raises(ValueError, match="these answers"):
         lt.evaluate(Y, plain, k=3, rules={"these answers": chosen}, n_resamples=0)
     with pytest.raises(ValueError, match=r"rules\['short'\]: .*rows"):
         lt.evaluate(Y, plain, k=3, rules={"short": chosen[:5]}, n_resamples=0)
-    with pytest.raises(TypeError, match="rules must map names"):
+    with pytest.raises(TypeError, match=r"rules .*list"):
         lt.evaluate(Y, plain, k=3, rules=[chosen], n_resamples=0)
     assert lt.evaluate(Y, plain, k=3, n_resamples=0).rules == ()

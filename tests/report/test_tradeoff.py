@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 
 import numpy as np
 import pytest
@@ -89,12 +90,12 @@ def test_refusals(problem) -> None:
     ]:
         with pytest.raises(ValueError, match=message):
             lt.tradeoff(eta, **{"k": 2, **arguments})
-    with pytest.raises(ValueError, match="empty"):
+    with pytest.raises(ValueError, match="eta"):
         lt.tradeoff(np.zeros((0, 3)))
     curve = lt.tradeoff(eta, k=2, weights=[1])
-    with pytest.raises(ValueError, match="no point of the mixture"):
+    with pytest.raises(ValueError, match=re.escape(curve.points[-1].name)):
         curve.rule(curve.points[-1])
-    with pytest.raises(ValueError, match="keep"):
+    with pytest.raises(ValueError, match=r"keep.* 2"):
         curve.choose(keep=2)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -112,7 +113,8 @@ def test_damaged_models_leave_nothing_behind(
     broken, shared = tmp_path / "broken", tmp_path / "shared"
     shutil.copytree(models[0], broken)
     arrays = bytearray((broken / "arrays.bin").read_bytes())
-    arrays[len(arrays) // 2] ^= 1  # which only the checksums tell
+    manifest = json.loads((broken / "manifest.json").read_bytes())
+    arrays[manifest["arrays"]["label_counts"]["offset"]] ^= 1  # which only the checksums tell
     (broken / "arrays.bin").write_bytes(arrays)
     shared.mkdir()
     for where in (None, str(shared)):

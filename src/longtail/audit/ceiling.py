@@ -8,7 +8,7 @@ import numpy as np
 
 from longtail.audit.missing import Pairs, missing_probability
 from longtail.metrics import LabelBins
-from longtail.report.slices import bin_name
+from longtail.report.slices import named_bins
 
 __all__ = ["FrequencyGroup", "by_frequency"]
 
@@ -56,16 +56,15 @@ def by_frequency(
     p = propensity[pairs.label]
     missing = np.where(pairs.absent, missing_probability(pairs.proba, p), 0.0)
     group = bins.bin_of_label[pairs.label]
-    used = [b for b in range(len(bins)) if bins.n_labels[b]]
     out = []
-    for place, b in enumerate(used):
+    for name, b in named_bins(bins):
         inside = np.flatnonzero(group == b)
         order = np.argsort(-(pairs.proba[inside] / p[inside]), kind="stable")[:n_confident]
         sure = inside[order]
         own = bins.bin_of_label == b
         out.append(
             FrequencyGroup(
-                name=bin_name(place, len(used)),
+                name=name,
                 n_labels=int(bins.n_labels[b]),
                 min_count=int(bins.min_count[b]),
                 max_count=int(bins.max_count[b]),

@@ -14,8 +14,9 @@ from longtail._protocols import has_parameters
 from longtail._validation import as_features, as_k, as_labels, as_seed, check_same_rows
 from longtail.base import unfitted
 from longtail.metrics.propensity_scored import inverse_propensities
-from longtail.report.measure import as_ks
-from longtail.report.table import align, per_cent, printable
+from longtail.report.formatting import align, per_cent
+from longtail.report.measure import as_ks, values_of
+from longtail.report.plain import to_plain
 
 __all__ = ["Injection", "Recovery", "drop_labels", "injection"]
 
@@ -76,7 +77,7 @@ class Injection:
         names = list(self.rows[0].values)
         table = [["trained with", *names]]
         for row in self.rows:
-            table.append([printable(row.name), *(_cell(row, name) for name in names)])
+            table.append([row.name, *(_cell(row, name) for name in names)])
         repeats = f", mean of {self.n_repeats} draws" if self.n_repeats > 1 else ""
         lines = [
             f"On complete test labels, in per cent{repeats}; "
@@ -90,14 +91,7 @@ class Injection:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON values."""
-        return {
-            "kept": self.kept,
-            "n_repeats": self.n_repeats,
-            "rows": [
-                {"name": r.name, "values": r.values, "spread": r.spread, "share": r.share}
-                for r in self.rows
-            ],
-        }
+        return to_plain(self)
 
 
 def injection(
@@ -178,12 +172,9 @@ def _trained(
     base, changes = (way, {}) if has_parameters(way) else (model, dict(way))
     copy: Any = unfitted(base, **changes)
     top = copy.fit(X, Y).predict_topk(X_test, min(max(ks), Y.shape[1]))
-    matches, k = metrics.match(Y_test, top, max(ks)), max(ks)
-    out = {f"P@{each}": metrics.precision_at_k(None, matches, k=each) for each in ks}
-    out[f"nDCG@{k}"] = metrics.ndcg_at_k(None, matches, k=k)
-    out[f"macro-F1@{k}"] = metrics.macro_f1_at_k(None, matches, k=k)
-    out[f"coverage@{k}"] = metrics.coverage_at_k(None, matches, k=k)
-    return {name: float(value) for name, value in out.items()}
+    k = max(ks)
+    names = [*(f"P@{each}" for each in ks), f"nDCG@{k}", f"macro-F1@{k}", f"coverage@{k}"]
+    return values_of(names, metrics.match(Y_test, top, k))
 
 
 def _recoveries(found: dict[str, list[dict[str, float]]]) -> tuple[Recovery, ...]:

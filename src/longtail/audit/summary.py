@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import os
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from longtail.audit.ceiling import FrequencyGroup
 from longtail.audit.missing import Suspect
+from longtail.report.formatting import count_range, per_cent, printable
+from longtail.report.plain import to_plain
 from longtail.report.psp import PSPDiagnostic
-from longtail.report.table import align, bullet, count_range, per_cent, printable
+from longtail.report.templates import Rendered
 
-__all__ = ["Audit", "PropensityFit", "group_rows"]
-
-_SHOWN = 10
+__all__ = ["Audit", "PropensityFit"]
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class PropensityFit:
 
 
 @dataclass(frozen=True, repr=False)
-class Audit:
+class Audit(Rendered):
     """The result of ``longtail.audit.find_missing``. Printing it gives a table.
 
     ``missing``: the suspects, most probable first; ``expected_missing``: how many of the
@@ -71,103 +71,48 @@ class Audit:
                     )
         return tuple(out)
 
-    def __str__(self) -> str:
-        rate = self.expected_missing / self.n_positives
-        lines = [
-            printable(self.title),
-            f"{self.n_rows:,} rows, {self.n_labels:,} labels, {self.n_positives:,.0f} observed "
-            f"positives, {self.n_examined:,} pairs examined",
-            f"Probably missing, under {printable(self.propensity)}: {self.expected_missing:,.0f} "
-            f"({per_cent(rate)}% of what is observed)",
-        ]
-        if self.missing:
-            lines += ["", f"The {min(_SHOWN, len(self.missing))} most suspicious", self._suspects()]
-        for fit in self.fits:
-            lines += ["", f"{printable(fit.model)}, head to tail, in per cent", _groups(fit)]
-        lines += ["", str(self.psp)]
-        known = set(self.psp.warnings)
-        lines += [bullet(text) for text in self.warnings if text not in known]
-        return "\n".join(lines)
-
-    __repr__ = __str__
-
-    def _suspects(self) -> str:
-        rows = [["label", "row", "missing", "observed", "propensity"]]
-        for s in self.missing[:_SHOWN]:
-            name = f"label {s.label}" if s.name is None else printable(s.name)
-            rows.append(
-                [
-                    name,
-                    str(s.row),
-                    f"{s.probability:.3f}",
-                    f"{s.proba:.3f}",
-                    f"{s.propensity:.3f}",
-                ]
-            )
-        return align(rows)
-
-    def _repr_html_(self) -> str:
-        from longtail.audit.page import fragment
-
-        return fragment(self)
+    def _shown(self) -> tuple[str, dict[str, Any]]:
+        sure = sum(suspect.probability >= 0.5 for suspect in self.missing)
+        return "audit", {
+            "title": self.title,
+            "audit": self,
+            "share": per_cent(self.expected_missing / self.n_positives),
+            "n_sure": sure,
+            "suspect_rows": _suspect_rows,
+            "group_rows": _group_rows,
+            "sortable": bool(self.missing),
+        }
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON values."""
-        return {
-            "title": self.title,
-            "n_rows": self.n_rows,
-            "n_labels": self.n_labels,
-            "n_positives": self.n_positives,
-            "n_examined": self.n_examined,
-            "propensity": self.propensity,
-            "expected_missing": self.expected_missing,
-            "missing": [asdict(suspect) for suspect in self.missing],
-            "psp": self.psp.to_dict(),
-            "fits": [
-                {
-                    "model": fit.model,
-                    "above": fit.above,
-                    "groups": [
-                        {**asdict(group), "is_refuted": group.is_refuted} for group in fit.groups
-                    ],
-                }
-                for fit in self.fits
-            ],
-            "warnings": list(self.warnings),
-            "settings": dict(self.settings),
-        }
-
-    def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Return a page with no outside address; also written to ``path`` if one is given.
-
-        Parameters
-        ----------
-        path : str or path, default=None
-            Where to write it; None only returns it.
-        """
-        from longtail.audit.page import page
-        from longtail.report.markup import written
-
-        return written(page(self), path)
+        plain = to_plain(self)
+        for fit, shown in zip(self.fits, plain["fits"], strict=True):
+            for group, values in zip(fit.groups, shown["groups"], strict=True):
+                values["is_refuted"] = group.is_refuted
+        return {**plain, "warnings": list(self.warnings)}
 
 
-def group_rows(fit: PropensityFit) -> list[list[str]]:
-    """Return the cells of every group of labels, its name first; a refuted one ends in "!"."""
-    return [
-        [
-            g.name,
-            count_range(g.min_count, g.max_count),
-            f"{g.observed:,.0f}",
-            f"{g.implied:,.0f}",
-            f"{g.found:,.0f}",
-            f"{g.n_confident:,}",
-            per_cent(g.hit_rate),
-            per_cent(g.ceiling) + (" !" if g.is_refuted else ""),
-        ]
-        for g in fit.groups
-    ]
+def _suspect_rows(suspects: Sequence[Suspect]) -> list[list[str]]:
+    """Return the names of the columns, then the cells of every suspect."""
+    rows = [["label", "row", "missing", "observed", "propensity"]]
+    for s in suspects:
+        name = f"label {s.label}" if s.name is None else s.name
+        shares = (s.probability, s.proba, s.propensity)
+        rows.append([name, str(s.row), *(f"{value:.3f}" for value in shares)])
+    return rows
 
 
-def _groups(fit: PropensityFit) -> str:
-    heads = "labels,count,observed,implied,found,confident,of them observed,at most"
-    return align([heads.split(","), *group_rows(fit)])
+def _group_rows(fit: PropensityFit, *, short: bool = False) -> list[list[str]]:
+    """Return the names of the columns, then the cells of every group of labels; a refuted one ends
+    in "!".
+    """
+    counted = ["training count", "observed", "implied missing", "found", "confident pairs"]
+    if short:
+        counted = ["count", "observed", "implied", "found", "confident"]
+    rows = [["labels", *counted, "of them observed", "at most"]]
+    for g in fit.groups:
+        counts = [f"{n:,.0f}" for n in (g.observed, g.implied, g.found, g.n_confident)]
+        ceiling = per_cent(g.ceiling) + (" !" if g.is_refuted else "")
+        span = count_range(g.min_count, g.max_count)
+        rows.append([g.name, span, *counts, per_cent(g.hit_rate), ceiling])
+    return rows

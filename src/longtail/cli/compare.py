@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,8 +20,9 @@ from longtail.cli.trial import Trial, run_trial
 if TYPE_CHECKING:
     from longtail.data import Dataset
 
-__all__ = ["Entry", "command", "compare_models", "table"]
+__all__ = ["Entry", "command", "compare_models", "numbers", "table"]
 
+Table = list[tuple[str, list[float | None]]]  # names, and a value of every model
 SHOWN = ("P@1", "P@5", "nDCG@5", "PSP@5", "macro-F1 present@5", "coverage present@5")
 
 
@@ -166,6 +167,24 @@ def compare_models(
     return entries
 
 
+def numbers(entries: Sequence[Entry]) -> tuple[Table, Table, Table]:
+    """Return names and the values of every model: metrics and the recall of each bin, in per cent,
+    and costs.
+    """
+    reports = [entry.report for entry in entries]
+    metrics = [
+        (metric, [100 * report[metric] for report in reports])
+        for metric in SHOWN
+        if all(metric in report.metrics for report in reports)
+    ]
+    bins = [
+        (f"{found[0].name}: {found[0].n_labels:,} labels", [100 * b.recall[5] for b in found])
+        for found in zip(*(report.bins for report in reports), strict=True)
+    ]
+    costs = [entry.costs() for entry in entries]
+    return metrics, bins, [(name, [cost[name] for cost in costs]) for name in costs[0]]
+
+
 def table(entries: list[Entry]) -> str:
     """Return metrics in per cent, then recall from head to tail, then cost."""
     from longtail.report.catalogue import OVER
@@ -175,23 +194,18 @@ def table(entries: list[Entry]) -> str:
     def line(title: str, cells: list[str]) -> str:
         return f"{title:<26}" + "".join(f"{cell:>{width}}" for cell in cells)
 
+    def lines_of(rows: Table) -> list[str]:
+        shown = {name: ["" if v is None else f"{v:,.1f}" for v in values] for name, values in rows}
+        return [line(name, cells) for name, cells in shown.items()]
+
     first = entries[0].report
-    lines = [line("in per cent", [entry.name for entry in entries])]
-    for metric in SHOWN:
-        if all(metric in entry.report.metrics for entry in entries):
-            lines.append(line(metric, [f"{100 * entry.report[metric]:.1f}" for entry in entries]))
+    metrics, bins, costs = numbers(entries)
+    lines = [line("in per cent", [entry.name for entry in entries]), *lines_of(metrics)]
     lines += [f"present: {OVER['present']}", f"measured on {first.measured_on}"]
     if first.facts.trained_rows:
         lines.append(
             f"{first.facts.trained_rows:,} of {first.facts.n_rows:,} test rows have the text of a "
             "training row, which lifts every number (each report says what is left without them)"
         )
-    lines += ["", "labels found among 5 answers, by training frequency"]
-    for bins in zip(*(entry.report.bins for entry in entries), strict=True):
-        title = f"{bins[0].name}: {bins[0].n_labels:,} labels"
-        lines.append(line(title, [f"{100 * bin.recall[5]:.1f}" for bin in bins]))
-    lines += ["", "cost"]
-    for name in entries[0].costs():
-        values = [entry.costs()[name] for entry in entries]
-        lines.append(line(name, ["" if v is None else f"{v:,.1f}" for v in values]))
-    return "\n".join(lines)
+    lines += ["", "labels found among 5 answers, by training frequency", *lines_of(bins)]
+    return "\n".join([*lines, "", "cost", *lines_of(costs)])

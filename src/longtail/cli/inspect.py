@@ -31,6 +31,7 @@ def command(
     Example:  longtail inspect model --card > model-card.md
     """
     from longtail.report.catalogue import OVER
+    from longtail.report.formatting import printable
 
     check_writable(report, "--report")
     facts = facts_of(model, verify=verify)
@@ -53,9 +54,9 @@ def command(
         elif isinstance(value, dict):
             print(f"{name}:")
             for key, inner in value.items():
-                print(f"  {key}: {inner}")
+                print(printable(f"  {key}: {inner}"))
         else:
-            print(f"{name}: {f'{value:,}' if isinstance(value, int) else value}")
+            print(printable(f"{name}: {f'{value:,}' if isinstance(value, int) else value}"))
 
 
 def facts_of(path: Path, *, verify: bool) -> dict[str, Any]:
@@ -83,10 +84,9 @@ def facts_of(path: Path, *, verify: bool) -> dict[str, Any]:
     if found.provenance_ is not None:
         facts["made"] = _made(found.provenance_)
     if found.report_ is not None:
-        metrics = found.report_["summary"]["metrics"]
-        if found.report_["summary"].get("measured_on"):
-            facts["measured on"] = found.report_["summary"]["measured_on"]
-        facts["measured"] = {name: round(m["value"], 4) for name, m in metrics.items()}
+        if found.report_.measured_on:
+            facts["measured on"] = found.report_.measured_on
+        facts["measured"] = {name: round(found.report_[name], 4) for name in found.report_}
     return facts
 
 

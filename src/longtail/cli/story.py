@@ -94,7 +94,7 @@ def _parts(report: Any) -> str:
 
 
 def _rare(report: Any) -> str:
-    from longtail.report.table import count_range
+    from longtail.report.formatting import count_range
 
     k, bins = max(report.ks), report.bins
     if len(bins) < 2:

@@ -2,23 +2,24 @@
 
 ::
 
-    Y_true, top ──► facts ──► measure ──► slices ──► trust ──► summary (``Report``)
+    Y_true, top ──► facts ──► measure ──► slices ──► trust ──► summary (``Report``) ◄──► JSON
                     what is   every       by         which       │
-                    known     metric of   frequency  numbers     ├──► table      text
-                              catalogue   and label  not to      └──► page       HTML, of markup,
-                                                     believe          page_tables, drawings, charts
+                    known     metric of   frequency  numbers     └──► rendering, table, charts
+                              catalogue   and label  not to                     │
+                                                     believe                    ▼
+                                                            templates: text, HTML
 
 ``evaluate`` (``evaluation``) makes a report, ``compare`` sets several side by side,
 ``psp_diagnostic`` shows what normalisation hides in propensity-scored precision, and ``tradeoff``
 draws what a little precision buys for rare labels. ``calibration`` looks at probabilities,
-``rules`` at other decision rules, ``parts`` at the parts of a fused model.
+``alternatives`` at other decision rules and at the parts of a fused model.
 """
 
+from longtail.report.alternatives import RuleResult
 from longtail.report.comparison import Comparison, compare
 from longtail.report.evaluation import evaluate
 from longtail.report.measure import Measurement
 from longtail.report.psp import PSPDiagnostic, psp_diagnostic
-from longtail.report.rules import RuleResult
 from longtail.report.summary import Report
 from longtail.report.tradeoffs import Tradeoff, TradeoffPoint, tradeoff
 from longtail.report.trust import Note

@@ -6,14 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from longtail.report.catalogue import CATALOGUE, GROUPS
+from longtail.report.catalogue import LESS_IS_BETTER, grouped
+from longtail.report.formatting import align, per_cent
 from longtail.report.measure import Measurement
 from longtail.report.summary import Report
-from longtail.report.table import align, per_cent, printable
 
 __all__ = ["Comparison", "compare"]
-
-_ENTRIES = {entry.symbol: entry for entry in CATALOGUE}
 
 
 @dataclass(frozen=True, repr=False)
@@ -30,17 +28,17 @@ class Comparison:
     best: dict[str, tuple[str, ...]]
 
     def __str__(self) -> str:
-        rows = [["", *(printable(name) for name in self.reports)]]
-        for group, heading in GROUPS.items():
-            chosen = [m for m in self.metrics if _entry(m).group == group]
-            if chosen:
-                rows.append([heading])
-            for metric in chosen:
-                cells = [_cell(self, metric, name) for name in self.reports]
-                rows.append([f"  {metric}", *cells])
+        rows = [["", *self.reports]]
+        for heading, entries in grouped(self.metrics):
+            rows.append([heading])
+            for metric in (name for _, names in entries for name in names):
+                rows.append([f"  {metric}", *(self._cell(metric, name) for name in self.reports)])
         return align(rows) + "\n* best, or not told apart from the best by its interval"
 
     __repr__ = __str__
+
+    def _cell(self, metric: str, name: str) -> str:
+        return per_cent(self.reports[name][metric]) + ("*" if name in self.best[metric] else " ")
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON values: ``{"P@1": {"model": value, ...}, ...}`` and who is best."""
@@ -84,7 +82,7 @@ def compare(reports: Mapping[str, Report]) -> Comparison:
 
 
 def _best(metric: str, values: Mapping[str, Measurement]) -> tuple[str, ...]:
-    sign = -1.0 if _entry(metric).lower_is_better else 1.0
+    sign = -1.0 if metric.rpartition("@")[0] in LESS_IS_BETTER else 1.0
     leader = max(values.values(), key=lambda m: sign * m.value)
     return tuple(
         name for name, m in values.items() if m.value == leader.value or _overlap(m, leader)
@@ -95,12 +93,3 @@ def _overlap(a: Measurement, b: Measurement) -> bool:
     if a.low is None or a.high is None or b.low is None or b.high is None:
         return False
     return a.low <= b.high and b.low <= a.high
-
-
-def _entry(metric: str) -> Any:
-    return _ENTRIES[metric.rpartition("@")[0]]
-
-
-def _cell(comparison: Comparison, metric: str, name: str) -> str:
-    mark = "*" if name in comparison.best[metric] else " "
-    return per_cent(comparison.reports[name][metric]) + mark

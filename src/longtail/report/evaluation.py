@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 
-from longtail import metrics
+from longtail import __version__, metrics
 from longtail._forms import answers_of
 from longtail._validation import as_k, as_labels, as_seed
 from longtail.answers.topk import TopK
 from longtail.metrics.named import number_names
 from longtail.metrics.propensity_scored import inverse_propensities
 from longtail.propensity.base import model_name
-from longtail.report import facts as data_facts
-from longtail.report import slices
+from longtail.report.alternatives import by_rule, match_rules
 from longtail.report.calibration import measure_calibration
+from longtail.report.facts import gather
 from longtail.report.measure import as_ks, measure
-from longtail.report.rules import by_rule, match_rules
+from longtail.report.slices import by_bin, single_labels
 from longtail.report.summary import Report
-from longtail.report.trust import Known, notes
+from longtail.report.trust import notes
 
 __all__ = ["evaluate"]
-
-_LISTED_LABELS = 10
 
 
 def evaluate(
@@ -112,9 +111,7 @@ def evaluate(
         width = _width(top, train_Y, propensity, label_names)
         if width is not None and len(getattr(Y_true, "shape", ())) != 2:
             Y_true = as_labels(Y_true, n_labels=width, name="Y_true")
-    n_filters, filtered = None, 0
     if filters is not None:
-        n_filters = len(filters)
         top = metrics.filter_predictions(top, filters, max(ks))
     matches = metrics.match(Y_true, top, max(ks), n_jobs=n_jobs)
     n_labels = matches.n_labels
@@ -122,80 +119,45 @@ def evaluate(
         raise ValueError(
             f"Y_true has {matches.n_rows} rows and {n_labels} labels: there is nothing to evaluate"
         )
-    if filters is not None:
-        filtered = matches.truth.nnz - metrics.filter_truth(matches.truth, filters).nnz
     train_counts, n_train = _train_counts(train_Y, n_labels)
-    if label_names is not None and len(label_names) != n_labels:
-        raise ValueError(
-            f"label_names has {len(label_names)} names, but there are {n_labels} labels"
-        )
-    if label_texts is not None and len(label_texts) != n_labels:
-        raise ValueError(
-            f"label_texts has {len(label_texts)} texts, but there are {n_labels} labels"
-        )
+    for name, given in (("label_names", label_names), ("label_texts", label_texts)):
+        if given is not None and len(given) != n_labels:
+            what = name.removeprefix("label_")
+            raise ValueError(f"{name} has {len(given)} {what}, but there are {n_labels} labels")
     inverse = None if propensity is None else inverse_propensities(propensity, n_labels)
     positives = matches.label_counts(ks[0]).positives
     bins = metrics.frequency_bins(positives if train_counts is None else train_counts, n_bins)
     constants = None if inverse is None else _describe(propensity, inverse)
-
     others = match_rules(rules, matches, max(ks), filters, n_jobs, label_names)
-
-    known = data_facts.gather(
-        matches,
-        ks,
-        train_counts=train_counts,
-        n_train_rows=n_train,
-        n_filters=n_filters,
-        filtered_positives=filtered,
-    )
     measured, resamples = measure(
         matches, ks, propensity, n_resamples, confidence, as_seed(random_state), n_jobs
     )
-    return Report(
+    said = (label_names, label_texts, train_counts)
+    missed, overpredicted, listed = single_labels(
+        matches, list(others.values()), max(ks), as_k(n_listed, "n_listed"), *said
+    )
+    report = Report(
         title=str(title),
         ks=ks,
-        facts=known,
+        facts=gather(matches, ks, train_counts, n_train, filters),
         metrics=measured,
-        bins=slices.by_bin(matches, bins, ks),
-        missed=slices.with_texts(
-            slices.most_missed(matches, max(ks), _LISTED_LABELS, label_names, train_counts),
-            label_texts,
-        ),
-        overpredicted=slices.with_texts(
-            slices.most_overpredicted(matches, max(ks), _LISTED_LABELS, label_names, train_counts),
-            label_texts,
-        ),
+        bins=by_bin(matches, bins, ks),
+        missed=missed,
+        overpredicted=overpredicted,
         propensity=constants,
-        warnings=notes(
-            Known(
-                facts=known,
-                metrics=measured,
-                ks=ks,
-                label_positives=positives,
-                inverse=inverse,
-                propensity_facts=constants,
-            )
-        ),
+        warnings=(),
         settings={
             "bins_from": "test" if train_counts is None else "train",
             "confidence": float(confidence),
             **resamples,
             "random_state": int(random_state) if isinstance(random_state, Integral) else None,
+            "longtail": __version__,
         },
         calibration=measure_calibration(matches, max(ks), bins) if probabilities else None,
         rules=by_rule(others, matches, bins, max(ks)),
-        labels=slices.with_texts(
-            slices.label_rows(
-                matches,
-                list(others.values()),
-                max(ks),
-                as_k(n_listed, "n_listed"),
-                label_names,
-                train_counts,
-            ),
-            label_texts,
-        ),
+        labels=listed,
     )
+    return replace(report, warnings=notes(report, positives, inverse))
 
 
 def _width(top: Any, train_Y: Any, propensity: Any, label_names: Any) -> int | None:

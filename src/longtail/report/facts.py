@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from longtail.answers import TopK
-from longtail.metrics import Matches, precision_at_k
+from longtail.metrics import Matches, filter_truth, precision_at_k
 
 __all__ = ["RARE", "Facts", "gather"]
 
@@ -55,13 +55,15 @@ class Facts:
 def gather(
     matches: Matches,
     ks: tuple[int, ...],
-    *,
     train_counts: np.ndarray | None,
     n_train_rows: int | None,
-    n_filters: int | None,
-    filtered_positives: int,
+    filters: Any,
 ) -> Facts:
-    """Count what a reader must know to judge the numbers."""
+    """Count what a reader must know to judge the numbers.
+
+    ``train_counts`` (L,) and ``n_train_rows``, where known; ``filters`` (m, 2): pairs of row and
+    label that were removed from the answers, or None.
+    """
     truth = matches.truth
     per_row = np.diff(truth.indptr)
     positives = matches.label_counts(ks[0]).positives
@@ -82,8 +84,8 @@ def gather(
         n_train_rows=n_train_rows,
         unseen_labels=None if unseen is None else int(unseen.sum()),
         unseen_positives=None if unseen is None else float(positives[unseen].sum()),
-        n_filters=n_filters,
-        filtered_positives=filtered_positives,
+        n_filters=None if filters is None else len(filters),
+        filtered_positives=0 if filters is None else truth.nnz - filter_truth(truth, filters).nnz,
         fingerprint=_fingerprint(truth),
     )
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,7 @@ from longtail import metrics
 from longtail._validation import as_k
 from longtail.report.catalogue import CATALOGUE
 
-__all__ = ["Measurement", "as_ks", "measure"]
+__all__ = ["Measurement", "as_ks", "measure", "values_of"]
 
 # What a resample costs, in elementary steps: a pass over the rows for each metric of rows; a pass
 # over answers, positives and all labels for metrics of labels, which are slower by far. Each budget
@@ -59,34 +61,35 @@ def measure(
     if not 0.0 < confidence < 1.0:
         raise ValueError(f"confidence must lie between 0 and 1, got {confidence}")
     entries = [e for e in CATALOGUE if propensity is not None or not e.needs_propensity]
-    calls = {(e, k): e.call(k, propensity) for e in entries for k in ks}
-    n_by_label = sum(e.is_label_wise for e, _ in calls)
-    for_rows = _for_rows(matches, len(calls) - n_by_label, n_resamples)
-    for_labels = _for_labels(matches, n_by_label, n_resamples)
-    intervals: dict[str, metrics.Interval] = {}
-    for by_label, n in ((False, for_rows), (True, for_labels)):
-        chosen = {
-            f"{e.symbol}@{k}": call for (e, k), call in calls.items() if e.is_label_wise is by_label
-        }
-        if n:
-            intervals |= metrics.bootstrap_intervals(
-                chosen,
-                None,
-                matches,
-                n_resamples=n,
-                confidence=confidence,
-                random_state=seed,
-                n_jobs=n_jobs,
-            )
+    calls = {f"{e.symbol}@{k}": (e, k, e.call(k, propensity)) for e in entries for k in ks}
+    by_label = {name: call for name, (e, _, call) in calls.items() if e.is_label_wise}
+    by_row = {name: call for name, (e, _, call) in calls.items() if not e.is_label_wise}
+    for_rows = _for_rows(matches, len(by_row), n_resamples)
+    for_labels = _for_labels(matches, len(by_label), n_resamples)
+    bootstrap = partial(
+        metrics.bootstrap_intervals, confidence=confidence, random_state=seed, n_jobs=n_jobs
+    )
+    intervals = bootstrap(by_row, None, matches, n_resamples=for_rows) if for_rows else {}
+    if for_labels:
+        intervals |= bootstrap(by_label, None, matches, n_resamples=for_labels)
     out = {}
-    for (e, k), call in calls.items():
-        name = f"{e.symbol}@{k}"
+    for name, (e, k, call) in calls.items():
         if name in intervals:
             found = intervals[name]
             out[name] = Measurement(e.symbol, k, found.estimate, found.low, found.high)
         else:
             out[name] = Measurement(e.symbol, k, float(call(None, matches)))
     return out, {"n_resamples": for_rows, "n_resamples_by_label": for_labels}
+
+
+def values_of(names: Iterable[str], matches: metrics.Matches, p: Any = None) -> dict[str, float]:
+    """Return the values of metrics of the catalogue, by names such as ``P@1``."""
+    entries = {entry.symbol: entry for entry in CATALOGUE}
+    out = {}
+    for name in names:
+        symbol, _, k = name.rpartition("@")
+        out[name] = float(entries[symbol].call(int(k), p)(None, matches))
+    return out
 
 
 def _for_rows(matches: metrics.Matches, n_metrics: int, wanted: int) -> int:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from longtail import metrics
 from longtail.metrics.propensity_scored import inverse_propensities
 from longtail.propensity.base import model_name
+from longtail.report.formatting import per_cent, printable
 from longtail.report.measure import as_ks
-from longtail.report.table import align, bullet, per_cent, printable
+from longtail.report.plain import to_plain
+from longtail.report.templates import render
 
 __all__ = ["PSPDiagnostic", "PSPRow", "psp_diagnostic"]
 
@@ -31,11 +33,6 @@ class PSPRow:
     ideal: float
     complete: float | None
 
-    @property
-    def is_impossible(self) -> bool:
-        """Whether the estimate of a precision exceeds 1."""
-        return self.unnormalised > 1.0
-
 
 @dataclass(frozen=True, repr=False)
 class PSPDiagnostic:
@@ -51,33 +48,26 @@ class PSPDiagnostic:
     implied_labels: dict[str, float]
     warnings: tuple[str, ...]
 
-    def __str__(self) -> str:
+    def as_rows(self) -> list[list[str]]:
+        """Return the names of the columns, then the cells of every row, in per cent."""
         known = any(row.complete is not None for row in self.rows)
-        head = ["model", "k", "normalised", "unnormalised", "best possible"]
-        table = [head + ["P, complete labels"] * known]
+        heads = ["model", "k", "normalised", "unnormalised", "best possible"]
+        table = [heads + ["P, complete labels"] * known]
         for row in self.rows:
-            cells = [printable(row.model), str(row.k)]
-            cells += [per_cent(v) for v in (row.normalised, row.unnormalised, row.ideal)]
+            values = [per_cent(v) for v in (row.normalised, row.unnormalised, row.ideal)]
             if known:
-                cells.append("" if row.complete is None else per_cent(row.complete))
-            table.append(cells)
-        lines = ["Propensity-scored precision, in per cent", align(table), ""]
-        lines.append(f"Labels a row: {self.observed_labels:.2f} observed")
-        for model, implied in self.implied_labels.items():
-            lines.append(f"  {implied:.2f} relevant according to {printable(model)}")
-        lines += [bullet(text) for text in self.warnings]
-        return "\n".join(lines)
+                values.append("" if row.complete is None else per_cent(row.complete))
+            table.append([row.model, str(row.k), *values])
+        return table
+
+    def __str__(self) -> str:
+        return render("psp.txt", psp=self)
 
     __repr__ = __str__
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON values."""
-        return {
-            "rows": [asdict(row) for row in self.rows],
-            "observed_labels": self.observed_labels,
-            "implied_labels": dict(self.implied_labels),
-            "warnings": list(self.warnings),
-        }
+        return to_plain(self)
 
 
 def psp_diagnostic(
@@ -130,39 +120,23 @@ def psp_diagnostic(
         complete = {k: metrics.precision_at_k(None, truth, k=k) for k in ks}
     counts = matches.label_counts(ks[0]).positives
     n_rows = max(matches.n_rows, 1)
-    rows, implied = [], {}
+    rows, implied, warnings = [], {}, []
     for name, model in models.items():
         inverse = inverse_propensities(model, matches.n_labels)
         implied[str(name)] = float(counts @ inverse) / n_rows
+        beyond = []
         for k in ks:
             terms = metrics.ps_precision_at_k.rows(None, matches, model, k=k)
             assert terms.denominator is not None  # it is normalised
-            rows.append(
-                PSPRow(
-                    model=str(name),
-                    k=k,
-                    normalised=terms.value(),
-                    unnormalised=float(terms.numerator.sum()) / n_rows,
-                    ideal=float(terms.denominator.sum()) / n_rows,
-                    complete=None if complete is None else complete[k],
-                )
-            )
-    return PSPDiagnostic(
-        rows=tuple(rows),
-        observed_labels=float(counts.sum()) / n_rows,
-        implied_labels=implied,
-        warnings=tuple(_warnings(rows)),
-    )
-
-
-def _warnings(rows: Sequence[PSPRow]) -> list[str]:
-    out = []
-    for model in dict.fromkeys(row.model for row in rows):
-        beyond = [row for row in rows if row.model == model and row.is_impossible]
+            unnormalised = float(terms.numerator.sum()) / n_rows
+            ideal = float(terms.denominator.sum()) / n_rows
+            known = None if complete is None else complete[k]
+            rows.append(PSPRow(str(name), k, terms.value(), unnormalised, ideal, known))
+            if unnormalised > 1.0:
+                beyond.append(f"{100 * unnormalised:.1f}% at k = {k}")
         if beyond:
-            shown = ", ".join(f"{100 * row.unnormalised:.1f}% at k = {row.k}" for row in beyond)
-            out.append(
-                f"{printable(model)}: unnormalised PSP is {shown}. A precision cannot exceed 100%: "
-                "these propensities do not fit the data."
+            warnings.append(
+                f"{printable(str(name))}: unnormalised PSP is {', '.join(beyond)}. A precision "
+                "cannot exceed 100%: these propensities do not fit the data."
             )
-    return out
+    return PSPDiagnostic(tuple(rows), float(counts.sum()) / n_rows, implied, tuple(warnings))

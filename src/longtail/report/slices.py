@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from longtail.metrics import ConfusionCounts, LabelBins, Matches, contribution_by_bin
 
-__all__ = [
-    "Bin",
-    "Label",
-    "bin_name",
-    "by_bin",
-    "label_rows",
-    "most_missed",
-    "most_overpredicted",
-    "with_texts",
-]
+__all__ = ["Bin", "Label", "by_bin", "named_bins", "single_labels"]
+
+_WORST = 10  # labels in a list of those behind most errors
 
 
 @dataclass(frozen=True)
@@ -74,10 +67,9 @@ def by_bin(matches: Matches, bins: LabelBins, ks: tuple[int, ...]) -> tuple[Bin,
     present = np.bincount(group[positives > 0], minlength=n_bins)
     volume = np.bincount(group, weights=positives, minlength=n_bins)
     covered = {k: np.bincount(group[counts[k].true_positives > 0], minlength=n_bins) for k in ks}
-    used = [b for b in range(n_bins) if bins.n_labels[b]]
     return tuple(
         Bin(
-            name=bin_name(place, len(used)),
+            name=name,
             n_labels=int(bins.n_labels[b]),
             n_present=int(present[b]),
             min_count=int(bins.min_count[b]),
@@ -87,48 +79,53 @@ def by_bin(matches: Matches, bins: LabelBins, ks: tuple[int, ...]) -> tuple[Bin,
             recall={k: float(shares[k].recall[b]) for k in ks},
             coverage={k: float(covered[k][b] / present[b]) if present[b] else 0.0 for k in ks},
         )
-        for place, b in enumerate(used)
+        for name, b in named_bins(bins)
     )
 
 
-def bin_name(place: int, n: int) -> str:
-    """Return what the bin at this place of n is called."""
-    if place == 0:
-        return "head" if n > 1 else "all"
-    return "tail" if place == n - 1 else str(place + 1)
+def named_bins(bins: LabelBins) -> list[tuple[str, int]]:
+    """Return what each bin with labels is called, and its place in ``bins``, from head to tail."""
+    used = [b for b in range(len(bins)) if bins.n_labels[b]]
+    if len(used) == 1:
+        return [("all", used[0])]
+    names = ["head", *(str(place) for place in range(2, len(used))), "tail"]
+    return list(zip(names, used, strict=True))
 
 
-def most_missed(
-    matches: Matches, k: int, n: int, names: Sequence[str] | None, train: np.ndarray | None
-) -> tuple[Label, ...]:
-    """Return the labels with the most false negatives at k: true, but not among the answers."""
-    counts = matches.label_counts(k)
-    return _largest(counts.false_negatives, counts, n, names, train)
-
-
-def most_overpredicted(
-    matches: Matches, k: int, n: int, names: Sequence[str] | None, train: np.ndarray | None
-) -> tuple[Label, ...]:
-    """Return the labels with the most false positives at k: answered, but not true."""
-    counts = matches.label_counts(k)
-    return _largest(counts.false_positives, counts, n, names, train)
-
-
-def label_rows(
+def single_labels(
     matches: Matches,
     others: Sequence[Matches],
     k: int,
     n: int,
     names: Sequence[str] | None,
+    texts: Sequence[str] | None,
     train: np.ndarray | None,
-) -> tuple[Label, ...]:
-    """Return at most n labels that are true or answered somewhere, by decreasing frequency.
+) -> tuple[tuple[Label, ...], tuple[Label, ...], tuple[Label, ...]]:
+    """Return the labels most often missed at k, those most often answered wrongly, and at most n
+    that are true or answered somewhere, by decreasing frequency.
 
-    Where there are more, half of them are the most frequent ones, and the others are taken at equal
-    distances from the rest, down to the rarest.
+    Where there are more than n, half of them are the most frequent ones, and the others are taken
+    at equal distances from the rest, down to the rarest.
     """
     counts = matches.label_counts(k)
     more = [other.label_counts(k) for other in others]
+
+    def label(j: int, others: Sequence[ConfusionCounts] = ()) -> Label:
+        return Label(
+            id=j,
+            name=None if names is None else str(names[j]),
+            train_count=None if train is None else int(train[j]),
+            positives=float(counts.positives[j]),
+            predicted=float(counts.predicted[j]),
+            hits=float(counts.true_positives[j]),
+            rules=tuple((float(c.predicted[j]), float(c.true_positives[j])) for c in others),
+            text=None if texts is None else str(texts[j]) or None,
+        )
+
+    def worst(errors: np.ndarray) -> tuple[Label, ...]:
+        order = np.argsort(-errors, kind="stable")[:_WORST]
+        return tuple(label(int(j)) for j in order if errors[j] > 0)
+
     seen = (counts.positives > 0) | (counts.predicted > 0)
     for each in more:
         seen |= each.predicted > 0
@@ -138,40 +135,5 @@ def label_rows(
     if len(order) > n:
         rest = np.linspace(n // 2, len(order) - 1, n - n // 2).round().astype(np.int64)
         order = order[np.concatenate([np.arange(n // 2), rest])]
-    return tuple(_label(int(j), counts, names, train, more) for j in order)
-
-
-def _largest(
-    by: np.ndarray,
-    counts: ConfusionCounts,
-    n: int,
-    names: Sequence[str] | None,
-    train: np.ndarray | None,
-) -> tuple[Label, ...]:
-    order = np.argsort(-by, kind="stable")[:n]
-    return tuple(_label(int(j), counts, names, train) for j in order if by[j] > 0)
-
-
-def _label(
-    j: int,
-    counts: ConfusionCounts,
-    names: Sequence[str] | None,
-    train: np.ndarray | None,
-    others: Sequence[ConfusionCounts] = (),
-) -> Label:
-    return Label(
-        id=j,
-        name=None if names is None else str(names[j]),
-        train_count=None if train is None else int(train[j]),
-        positives=float(counts.positives[j]),
-        predicted=float(counts.predicted[j]),
-        hits=float(counts.true_positives[j]),
-        rules=tuple((float(c.predicted[j]), float(c.true_positives[j])) for c in others),
-    )
-
-
-def with_texts(labels: tuple[Label, ...], texts: Sequence[str] | None) -> tuple[Label, ...]:
-    """Return the same labels with what they are called in words; an empty text is none."""
-    if texts is None:
-        return labels
-    return tuple(replace(label, text=str(texts[label.id]) or None) for label in labels)
+    listed = tuple(label(int(j), more) for j in order)
+    return worst(counts.false_negatives), worst(counts.false_positives), listed

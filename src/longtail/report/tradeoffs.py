@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from itertools import chain, cycle
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,8 @@ from longtail.decide.candidates import Candidates, as_candidates
 from longtail.decide.rule import by_probability, decide_linear
 from longtail.decide.utilities import MACRO, Constants
 from longtail.exceptions import MissingDependencyError
-from longtail.report.table import align, per_cent
+from longtail.report.formatting import align, per_cent
+from longtail.report.plain import to_plain
 
 __all__ = ["Tradeoff", "TradeoffPoint", "tradeoff"]
 
@@ -44,13 +46,9 @@ class TradeoffPoint:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON values."""
-        return {
-            "name": self.name,
-            "precision_weight": self.weight,
-            "expected": list(self.expected),
-            "measured": None if self.measured is None else list(self.measured),
-            "on_front": self.on_front,
-        }
+        plain = to_plain(self)
+        plain["precision_weight"] = plain.pop("weight")
+        return plain
 
 
 @dataclass(frozen=True)
@@ -112,7 +110,36 @@ class Tradeoff:
         ax : matplotlib axes, default=None
             Where to draw; None makes a figure.
         """
-        return _draw(self, path, ax)
+        try:
+            import matplotlib.pyplot as plt
+        except ImportError:
+            raise MissingDependencyError("matplotlib", "plot", "Tradeoff.plot") from None
+        figure = None
+        if ax is None:
+            figure, ax = plt.subplots(figsize=(6.4, 4.4), layout="constrained")
+        mixed = [point for point in self.points if point.weight is not None]
+        line = {"color": "#0b6e8f", "markersize": 4, "linewidth": 1.6}
+        ax.plot(*_per_cent(mixed), "-o", label="mixture", **line)
+        star = {"marker": "*", "markersize": 13, "linestyle": "none", "color": "#1c2127"}
+        dotted = {"markersize": 5, "linestyle": ":", "linewidth": 1}
+        markers = cycle("s^v<>DPX")
+        for name, points in _families(self.points).items():
+            style = star if name == "top k" else {"marker": next(markers), **dotted}
+            ax.plot(*_per_cent(points), label=name, zorder=3, **style)
+        for point in (mixed[0], mixed[-1]):
+            place = [100 * value for value in point.values]
+            offset = {"xytext": (6, 6), "textcoords": "offset points", "fontsize": 9}
+            ax.annotate(f"w = {point.weight:g}", place, **offset)
+        ax.set_xlabel(f"{self.metrics[0]}@{self.k}, per cent")
+        ax.set_ylabel(f"{self.metrics[1]}@{self.k}, per cent")
+        ax.margins(0.1)
+        ax.grid(alpha=0.25)
+        ax.legend(frameon=False, fontsize=9)
+        if path is not None:
+            ax.figure.savefig(path, dpi=150)
+            if figure is not None:
+                plt.close(figure)
+        return ax
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON values; the two numbers of a point are in the order of ``metrics``."""
@@ -198,23 +225,22 @@ def tradeoff(
     found = as_candidates(eta)
     if not found.n_rows or not found.n_labels:
         raise ValueError("eta is empty: there is nothing to trade")
-    truth = None
-    if Y_true is not None:
-        truth = as_labels(Y_true, n_labels=found.n_labels)
+    truth = None if Y_true is None else as_labels(Y_true, n_labels=found.n_labels)
+    if truth is not None:
         check_same_rows(found.n_rows, truth.shape[0], "eta", "Y_true")
     settings = {
         "metric": other, "k": k, "budget": budget, "random_state": random_state, "n_jobs": n_jobs
     }  # fmt: skip
-    shares = _weights(weights)
-    given = _checked(others, found, k)
+    answers = chain(
+        _answers(found, settings, _weights(weights), prior if compare else False),
+        ((name, None, top) for name, top in _checked(others, found, k).items()),
+    )
     points = []
-    answers = _answers(found, settings, shares, prior if compare else False)
-    for name, weight, top in chain(answers, ((name, None, top) for name, top in given.items())):
+    for name, weight, top in answers:
         expected = _expected(found, top, other, k)
         measured = None if truth is None else _measured(truth, top, other, k)
         if metrics[1] == "precision":
-            expected = expected[::-1]
-            measured = None if measured is None else measured[::-1]
+            expected, measured = expected[::-1], measured and measured[::-1]
         points.append(TradeoffPoint(name, weight, expected, measured))
     return Tradeoff((metrics[0], metrics[1]), k, _mark_front(points), settings)
 
@@ -302,23 +328,25 @@ def _expected(found: Candidates, top: TopK, other: str, k: int) -> tuple[float, 
         with np.errstate(divide="ignore"):
             misses = np.bincount(ids, weights=np.log1p(-etas), minlength=width)
         return precision, float((1 - np.exp(misses)).mean())
-    t = np.bincount(ids, weights=etas, minlength=width) / n
-    q = np.bincount(ids, minlength=width) / n
-    p = found.expected_positives() / n
-    return precision, float(MACRO[other].value(t, q, p, Constants()).mean())
+    hits = np.bincount(ids, weights=etas, minlength=width)
+    named_rows = np.bincount(ids, minlength=width)
+    return precision, _macro(other, hits, named_rows, found.expected_positives(), n)
 
 
 def _measured(truth: Any, top: TopK, other: str, k: int) -> tuple[float, float]:
     """Return precision and the other metric, on true labels."""
-    counts = measures.confusion_at_k(truth, top, k)
-    t, q, p = (
-        np.asarray(x, dtype=np.float64) / truth.shape[0]
-        for x in (counts.true_positives, counts.predicted, counts.positives)
-    )
-    precision = float(t.sum()) / k
+    n, counts = truth.shape[0], measures.confusion_at_k(truth, top, k)
+    hits = np.asarray(counts.true_positives, np.float64)
+    precision = float((hits / n).sum()) / k
     if other == "coverage":
-        return precision, float((t > 0).mean())
-    return precision, float(MACRO[other].value(t, q, p, Constants()).mean())
+        return precision, float((hits > 0).mean())
+    return precision, _macro(other, hits, counts.predicted, counts.positives, n)
+
+
+def _macro(other: str, hits: Any, predicted: Any, positives: Any, n: int) -> float:
+    """Return the mean over labels of a metric of confusion counts over n rows."""
+    t, q, p = (np.asarray(counts, np.float64) / n for counts in (hits, predicted, positives))
+    return float(MACRO[other].value(t, q, p, Constants()).mean())
 
 
 def _mark_front(points: list[TradeoffPoint]) -> list[TradeoffPoint]:
@@ -331,64 +359,20 @@ def _mark_front(points: list[TradeoffPoint]) -> list[TradeoffPoint]:
     return out
 
 
-def _per_cent(points: Sequence[TradeoffPoint]) -> tuple[list[float], list[float]]:
+def _per_cent(points: Sequence[TradeoffPoint]) -> list[list[float]]:
     """Return both metrics of some points, for an axis each."""
-    return tuple([100 * point.values[i] for point in points] for i in (0, 1))  # type: ignore[return-value]
+    return [[100 * point.values[axis] for point in points] for axis in (0, 1)]
 
 
 def _families(points: Sequence[TradeoffPoint]) -> dict[str, list[TradeoffPoint]]:
     """Return points outside the mixture by name; those that differ in a number alone belong
     together.
     """
-    found: dict[str, list[TradeoffPoint]] = {}
+    families: dict[str, list[TradeoffPoint]] = {}
     for point in points:
         if point.weight is None:
-            head, _, last = point.name.rpartition(" ")
-            family = head if head and last[:1].isdigit() else point.name
-            found.setdefault(family, []).append(point)
+            families.setdefault(re.sub(r" \d\S*$", "", point.name), []).append(point)
     return {
-        name
-        if len(some) == 1 or name == some[0].name
-        else f"{name} {some[0].name.rpartition(' ')[2]} to {some[-1].name.rpartition(' ')[2]}": some
-        for name, some in found.items()
+        " to ".join([some[0].name, *(p.name.rpartition(" ")[2] for p in some[1:][-1:])]): some
+        for some in families.values()
     }
-
-
-def _draw(curve: Tradeoff, path: Any, ax: Any) -> Any:
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError:
-        raise MissingDependencyError("matplotlib", "plot", "Tradeoff.plot") from None
-    figure = None
-    if ax is None:
-        figure, ax = plt.subplots(figsize=(6.4, 4.4), layout="constrained")
-    mixed = [point for point in curve.points if point.weight is not None]
-    mixed.sort(key=lambda point: point.weight)  # type: ignore[arg-type, return-value]
-    ax.plot(*_per_cent(mixed), "-o", color="#0b6e8f", markersize=4, linewidth=1.6, label="mixture")
-    markers = iter("s^v<>DPX")
-    for name, points in _families(curve.points).items():
-        style: dict[str, Any]
-        if name == "top k":
-            style = {"marker": "*", "markersize": 13, "linestyle": "none", "color": "#1c2127"}
-        else:
-            style = {
-                "marker": next(markers, "s"),
-                "markersize": 5,
-                "linestyle": ":",
-                "linewidth": 1,
-            }
-        ax.plot(*_per_cent(points), label=name, zorder=3, **style)
-    for point in (mixed[0], mixed[-1]):
-        end = f"w = {point.weight:g}"
-        place = [100 * value for value in point.values]
-        ax.annotate(end, place, xytext=(6, 6), textcoords="offset points", fontsize=9)
-    ax.set_xlabel(f"{curve.metrics[0]}@{curve.k}, per cent")
-    ax.set_ylabel(f"{curve.metrics[1]}@{curve.k}, per cent")
-    ax.margins(0.1)
-    ax.grid(alpha=0.25)
-    ax.legend(frameon=False, fontsize=9)
-    if path is not None:
-        ax.figure.savefig(path, dpi=150)
-        if figure is not None:
-            plt.close(figure)
-    return ax

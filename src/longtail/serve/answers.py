@@ -102,10 +102,9 @@ def model_facts(tagger: Tagger, settings: Settings) -> dict[str, Any]:
     metrics, curve, measured_on = None, None, None
     created = (tagger.provenance_ or {}).get("created")
     if tagger.report_ is not None:
-        measured = tagger.report_["summary"]["metrics"]
-        curve = tagger.report_["summary"].get("lean_curve")
-        measured_on = tagger.report_["summary"].get("measured_on") or None
-        metrics = {name: measured[name]["value"] for name in _SHOWN if name in measured}
+        curve = list(tagger.report_.lean_curve) or None
+        measured_on = tagger.report_.measured_on or None
+        metrics = {name: tagger.report_[name] for name in _SHOWN if name in tagger.report_.metrics}
     return {
         "name": settings.title or os.path.basename(os.path.normpath(settings.model)),
         "choice": tagger.choice_,

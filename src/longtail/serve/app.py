@@ -152,11 +152,12 @@ def _facts(
         responses={404: _problem("no report was kept")},
         summary="The evaluation report of the model, as a page",
     )
-    async def report() -> Response:
-        if holder.current.tagger.report_ is None:
+    def report() -> Response:  # in a thread: a page takes tens of milliseconds
+        tagger = holder.current.tagger
+        if tagger.report_ is None:
             raise HTTPException(404, "this model was saved without an evaluation")
         headers = {"content-security-policy": _REPORT_POLICY}
-        page = holder.current.tagger.report_page()
+        page = tagger.report_page()
         return Response(page, media_type="text/html; charset=utf-8", headers=headers)
 
 

@@ -6,7 +6,7 @@ import json
 from html import escape
 from typing import Any
 
-from longtail.report.markup import document
+from longtail.report.templates import document
 
 __all__ = ["contract_page"]
 

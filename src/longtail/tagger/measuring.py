@@ -15,7 +15,7 @@ from longtail.data.row_filter import Overlap
 from longtail.ensemble import Ensemble
 from longtail.propensity import JainPropensity
 from longtail.report import Report, evaluate
-from longtail.report.parts import PartResult, measure_parts
+from longtail.report.alternatives import PartResult, measure_parts
 from longtail.tagger.abilities import searching
 from longtail.tagger.answering import answers_from
 from longtail.tagger.held_out import CANDIDATES

@@ -13,6 +13,7 @@ from longtail.answers import Vocabulary
 from longtail.base import take_names, unfitted
 from longtail.data.row_filter import RowFilter
 from longtail.exceptions import ModelFormatError
+from longtail.report import Report
 
 if TYPE_CHECKING:
     from longtail.tagger.tagger import Tagger
@@ -45,7 +46,7 @@ def to_state(tagger: Tagger, state: persist.State) -> persist.State:
         n_rows=tagger.n_rows_,
         fields=tagger.fields_,
         choice=tagger.choice_,
-        evaluation=None,
+        report=None if tagger.report_ is None else tagger.report_.to_dict(labels=True),
         provenance=tagger.provenance_,
         examples=tagger.examples_,
     )
@@ -53,10 +54,6 @@ def to_state(tagger: Tagger, state: persist.State) -> persist.State:
         state.arrays["seen_remainders"] = tagger.seen_.remainders
         state.arrays["seen_counts"] = tagger.seen_.counts
         state.meta["seen_step"] = tagger.seen_.step
-    if tagger.report_ is not None:
-        state.meta["evaluation"] = tagger.report_["summary"]
-        page = tagger.report_["html"].encode("utf-8")
-        state.arrays["report_html"] = np.frombuffer(page, np.uint8)
     return state
 
 
@@ -148,10 +145,7 @@ def restore(tagger: Tagger, state: persist.State) -> Tagger:
     made = meta.get("provenance")
     tagger.provenance_ = made if isinstance(made, dict) else None
     tagger.examples_ = _examples(meta.get("examples"), fields)
-    tagger.report_ = None
-    if isinstance(meta.get("evaluation"), dict):
-        page = state.array("report_html", np.uint8, (None,)).tobytes().decode("utf-8")
-        tagger.report_ = {"summary": meta["evaluation"], "html": page}
+    tagger.report_ = _report(meta.get("report"))
     tagger.vectorizer_, tagger.model_, tagger.vocabulary_ = vectorizer, model, vocabulary
     return tagger
 
@@ -170,6 +164,16 @@ def _part(state: persist.State, name: str) -> Any:
     if name not in state.parts:
         raise ModelFormatError(f"a tagger must have a {name}")
     return from_state(state.parts[name])
+
+
+def _report(found: Any) -> Report | None:
+    """Return the report that was kept, from its numbers."""
+    if found is None:
+        return None
+    try:
+        return Report.from_dict(found)
+    except ValueError as error:
+        raise ModelFormatError(f"the report of a tagger cannot be read: {error}") from None
 
 
 def _examples(found: Any, fields: list[str] | None) -> list[Any]:

@@ -22,7 +22,6 @@ from longtail.base import Estimator
 from longtail.data.row_filter import Overlap, RowFilter
 from longtail.metrics import precision_at_k
 from longtail.report import Report
-from longtail.report.page import with_origin
 from longtail.tagger.answering import rank, rank_texts
 from longtail.tagger.expected import expected_minutes, in_words
 from longtail.tagger.explanation import Explanation, explain_steps
@@ -128,7 +127,7 @@ class Tagger(Estimator):
     label_texts_: list[str] | None
     # Of the training rows; None in models of older versions, and where their texts were not there.
     seen_: RowFilter | None
-    report_: dict[str, Any] | None  # of ``keep_report``: {"summary": …, "html": …}
+    report_: Report | None  # of ``keep_report``
     provenance_: dict[str, Any] | None  # None in models of older versions
     examples_: list[Any]  # texts, or texts by field
 
@@ -682,10 +681,8 @@ class Tagger(Estimator):
         lean_curve : list of dict, default=None
             Of ``lean_curve``.
         """
-        summary = report.to_dict()
-        if lean_curve is not None:
-            summary["lean_curve"] = [dict(point) for point in lean_curve]
-        self.report_ = {"summary": summary, "html": report.to_html()}
+        curve = tuple(dict(point) for point in lean_curve or ())
+        self.report_ = replace(report, lean_curve=curve, provenance=None)
 
     def report_page(self) -> str:
         """Return the report that was kept, as an HTML page that also tells where the model comes
@@ -693,7 +690,7 @@ class Tagger(Estimator):
         """
         if self.report_ is None:
             raise ValueError("this model was saved without an evaluation")
-        return with_origin(self.report_["html"], self.provenance_)
+        return replace(self.report_, provenance=self.provenance_).to_html()
 
     def explain(
         self,

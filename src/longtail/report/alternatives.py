@@ -1,4 +1,6 @@
-"""Answers of other decision rules to the same rows, set against those of the report."""
+"""Other answers to the same rows, set against those of the report: of decision rules, and of the
+parts of a fused model.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +11,14 @@ from typing import Any
 import numpy as np
 
 from longtail import metrics
-from longtail.metrics import ConfusionCounts, LabelBins, Matches
+from longtail.answers.topk import TopK
+from longtail.metrics import LabelBins, Matches
 from longtail.metrics.named import number_names
+from longtail.report.formatting import count_range
+from longtail.report.measure import values_of
 from longtail.report.slices import Bin, by_bin
-from longtail.report.table import count_range
 
-__all__ = ["THESE", "RuleResult", "by_rule", "match_rules"]
+__all__ = ["PartResult", "RuleResult", "by_rule", "match_rules", "measure_parts"]
 
 THESE = "these answers"  # what the answers of the report itself are called
 
@@ -75,23 +79,14 @@ def by_rule(
 def _result(
     name: str, matches: Matches, bins: LabelBins, k: int, base: RuleResult | None
 ) -> RuleResult:
+    values = values_of([f"P@{k}", f"R@{k}", f"macro-F1@{k}", f"coverage@{k}"], matches)
     counts = matches.label_counts(k)
-    values = {
-        f"P@{k}": float(metrics.precision_at_k(None, matches, k=k)),
-        f"R@{k}": float(metrics.recall_at_k(None, matches, k=k)),
-        f"macro-F1@{k}": float(metrics.macro_f1_at_k(None, matches, k=k)),
-        f"coverage@{k}": float(metrics.coverage_at_k(None, matches, k=k)),
-        "answers right": _share_right(counts),
-        "answers a row": float(counts.predicted.sum()) / max(matches.n_rows, 1),
-    }
+    hits, answers = (float(np.sum(c)) for c in (counts.true_positives, counts.predicted))
+    values["answers right"] = hits / answers if answers else 0.0
+    values["answers a row"] = answers / max(matches.n_rows, 1)
     made = by_bin(matches, bins, (k,))
     sentence = "" if base is None else _sentence(name, values, made, base, k)
     return RuleResult(name, values, made, sentence)
-
-
-def _share_right(counts: ConfusionCounts) -> float:
-    named = float(np.sum(counts.predicted))
-    return float(np.sum(counts.true_positives)) / named if named else 0.0
 
 
 def _sentence(
@@ -122,3 +117,37 @@ def _found(now: Bin, before: Bin, k: int, kind: str) -> str:
         f"{100 * now.recall[k]:.0f} of 100 true {what} are found instead of "
         f"{100 * before.recall[k]:.0f}"
     )
+
+
+@dataclass(frozen=True)
+class PartResult:
+    """Fractions by name, such as ``P@1``: of the whole, of one part alone, or of the whole without
+    it. ``name``: "whole", or that of the part; ``seconds``: of its training.
+    """
+
+    name: str
+    alone: dict[str, float]
+    without: dict[str, float]
+    seconds: float | None = None
+
+
+def measure_parts(
+    Y: Any,
+    whole: TopK,
+    alone: Mapping[str, TopK],
+    without: Mapping[str, TopK],
+    propensity: Any,
+    *,
+    seconds: Mapping[str, float] | None = None,
+) -> tuple[PartResult, ...]:
+    """Measure the answers of a fused model and of its parts, by their names; the whole is first."""
+    names = [*(f"P@{k}" for k in sorted({1, whole.k})), f"PSP@{whole.k}"]
+
+    def measured(top: TopK) -> dict[str, float]:
+        return values_of(names, metrics.match(Y, top, whole.k), propensity)
+
+    parts = [
+        PartResult(name, measured(top), measured(without[name]), (seconds or {}).get(name))
+        for name, top in alone.items()
+    ]
+    return PartResult("whole", measured(whole), {}), *parts
