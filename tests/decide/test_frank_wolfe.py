@@ -13,8 +13,8 @@ from longtail._models import from_state
 from longtail.decide import TopKRule, WeightedTopK, madow_sample
 from longtail.decide.line_search import best_step
 from longtail.decide.mixture import Mixture, _exchange
-from longtail.decide.objective import Counts, MacroObjective
-from longtail.decide.utilities import MACRO, Constants, utility_names
+from longtail.decide.objective import Counts, Objective
+from longtail.decide.utilities import MACRO, Constants, as_utility, utility_names
 
 TWO = np.array([[0.9, 0.6], [0.4, 0.3]], np.float32).astype(np.float64)
 
@@ -108,7 +108,7 @@ def test_with_all_weight_on_precision_the_metric_is_not_asked() -> None:
         raise AssertionError("the metric has no weight")
 
     p = np.array([0.5, 0.2])
-    objective = MacroObjective(never, p, 2, 1.0, Constants())
+    objective = Objective(as_utility(never), p, 2, 1.0, Constants())
     counts = Counts(np.array([0.1, 0.1]), np.array([0.5, 0.5]))
     assert objective.value(counts) == pytest.approx(0.2 / 2)
     by_t, by_q = objective.slope(counts)
@@ -117,7 +117,7 @@ def test_with_all_weight_on_precision_the_metric_is_not_asked() -> None:
 
 def test_slopes_of_an_objective_with_a_share_of_precision() -> None:
     p, h = np.array([0.5, 0.3, 0.2]), 1e-6
-    objective = MacroObjective(MACRO["macro_f1"], p, 2, 0.3, Constants())
+    objective = Objective(MACRO["macro_f1"], p, 2, 0.3, Constants())
     t, q = np.array([0.2, 0.1, 0.1]), np.array([0.4, 0.3, 0.2])
     slopes = objective.slope(Counts(t, q))
     for j, step in enumerate(h * np.eye(3)):
@@ -249,7 +249,7 @@ class Bowl:
 
     def search(self, start: Counts, end: Counts) -> tuple[float, float]:
         along = lambda steps: [self.value(start.toward(end, float(x))) for x in steps]  # noqa: E731
-        return best_step(lambda steps: np.array(along(steps)), concave=True)
+        return best_step(lambda steps: np.array(along(steps)))
 
 
 @pytest.mark.parametrize("goal", [[0.3, 0.7], [0.2, 0.3, 0.5]])
@@ -309,7 +309,7 @@ def test_line_search() -> None:
     step, gain = best_step(two_peaks)
     assert gain == pytest.approx(max(map(two_peaks, np.linspace(0, 1, 100_001))), abs=1e-9)
     assert best_step(lambda x: -x) == (0.0, 0.0)
-    assert best_step(lambda x: x, concave=True)[0] == 1.0
+    assert best_step(lambda x: x)[0] == 1.0
     assert step < 1
     asked: list[np.ndarray] = []
     best_step(lambda x: asked.append(x) or x, n_grid=4)

@@ -71,17 +71,6 @@ def test_filters(rule) -> None:
         rule.select(ETA, include=[0.5])
 
 
-@each_rule
-def test_old_names_of_filters_warn(rule) -> None:
-    for old, new in (("allow", "include"), ("deny", "exclude")):
-        with pytest.warns(DeprecationWarning, match=f"select: {old} is called {new}") as said:
-            chosen = rule.select(ETA, **{old: [1]})
-        assert said[0].filename == __file__
-        assert chosen == rule.select(ETA, **{new: [1]})
-        with pytest.raises(TypeError, match="give one of them"):
-            rule.select(ETA, **{old: [1], new: [1]})
-
-
 @pytest.mark.parametrize("make", [BlockCoordinateAscent, FrankWolfe])
 def test_the_same_seed_by_default(make) -> None:
     assert make("macro_f1").random_state == 0, "as everywhere in this library"

@@ -10,17 +10,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from longtail.decide.candidates import Candidates
-
 __all__ = ["Prefixes"]
 
 
 @dataclass(frozen=True)
 class Prefixes:
-    """Sorted entries: ``label``, ``score``, true value ``y`` and running counts ``t``, ``q``;
-    ``first`` and ``length`` of every label that occurs; ``last`` says where a cut is possible.
+    """Sorted entries: where each stood (``order``), ``label``, ``score``, true value ``y`` and
+    running counts ``t``, ``q``; ``first`` and ``length`` of every label that occurs; ``last`` says
+    where a cut is possible.
     """
 
+    order: np.ndarray
     label: np.ndarray
     score: np.ndarray
     y: np.ndarray
@@ -31,10 +31,10 @@ class Prefixes:
     last: np.ndarray
 
     @classmethod
-    def of(cls, found: Candidates, y: np.ndarray) -> Prefixes:
-        """Sort the entries of every label; ``y``: the true value of every stored entry."""
-        order = np.lexsort((-found.values, found.indices))
-        label, score = found.indices[order], found.values[order].astype(np.float64)
+    def of(cls, label: np.ndarray, score: np.ndarray, y: np.ndarray) -> Prefixes:
+        """Sort entries, given by their label, score and true value, (m,) each."""
+        order = np.lexsort((-score, label))
+        label, score = label[order], score[order].astype(np.float64)
         y = y[order].astype(np.float64)
         fresh = np.ones(len(label), bool)
         fresh[1:] = label[1:] != label[:-1]
@@ -44,8 +44,8 @@ class Prefixes:
         t = total - np.repeat((total - y)[first], length)
         q = np.arange(1, len(label) + 1) - np.repeat(first, length).astype(np.float64)
         last = np.ones(len(label), bool)
-        last[:-1] = (label[1:] != label[:-1]) | (score[1:] != score[:-1])
-        return cls(label, score, y, t, q, first, length, last)
+        last[:-1] = fresh[1:] | (score[1:] != score[:-1])
+        return cls(order, label, score, y, t, q, first, length, last)
 
     def best_cut(self, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return, for every label that occurs, the position of its largest ``value`` among possible
