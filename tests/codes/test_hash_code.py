@@ -103,7 +103,7 @@ def test_encoding_is_a_logical_or() -> None:
     st.integers(1, 9),
     st.integers(2, 40),
     st.integers(1, 40),
-    st.sampled_from(AGGREGATIONS),
+    st.sampled_from([*AGGREGATIONS]),
     st.sampled_from(["identity", "sigmoid", "hinge", "softmax"]),
     st.integers(0, 2**32),
 )
