@@ -195,7 +195,7 @@ def test_sparse_fit_counts_true_labels_that_are_no_candidates() -> None:
     rule = FrankWolfe("macro_recall", k=2, init="top").fit(eta, sp.csr_matrix(
         (np.ones(3), ([0, 1, 1], [0, 0, 2])), shape=(2, 3)))  # fmt: skip
     assert 1 / 3 - 1e-8 <= rule.utility_ <= 2 / 3 + 1e-8
-    with pytest.raises(ValueError, match="has 3 labels"):
+    with pytest.raises(ValueError, match=r"\b3\b"):
         FrankWolfe(k=1).fit(eta, [[0], [0]])
 
 
@@ -285,9 +285,9 @@ def test_save_and_load(tmp_path) -> None:
         if name == "weights":
             state.arrays["a"] = state.arrays["b"] = np.zeros((0, 2))
         state.arrays[name] = np.zeros(0)
-        with pytest.raises(lt.ModelFormatError, match="at least one rule"):
+        with pytest.raises(lt.ModelFormatError, match="mixture"):
             from_state(state)
-    with pytest.raises(TypeError, match="cannot be saved"):
+    with pytest.raises(TypeError, match="function"):
         FrankWolfe(f1, k=1).fit(TWO, TWO).save(tmp_path / "other")
 
 
@@ -299,7 +299,7 @@ def test_madow() -> None:
         assert (sample.sum(axis=1) == 2).all()
         total += sample
     assert np.abs(total / 3000 - h).max() < 5 * np.sqrt(0.25 / 3000)
-    with pytest.raises(ValueError, match="probabilities"):
+    with pytest.raises(ValueError, match="marginals"):
         madow_sample([[1.5, 0.5]])
     assert madow_sample(np.zeros((0, 3))).shape == (0, 3)
 

@@ -209,7 +209,7 @@ def test_sklearn_ndcg_with_and_without_ties(sklearn_metrics, k, graded):
 
 def test_a_tie_that_is_cut_off_cannot_be_averaged():
     scores = np.array([[2.0, 1.0, 1.0, 1.0]])
-    with pytest.raises(ValueError, match="ends inside a run of equal scores at rank 2"):
+    with pytest.raises(ValueError, match=r"\b2\b.*sklearn"):
         metrics.ndcg_at_k([[1]], TopK.from_scores(scores, 3), k=2, compat="sklearn")
     value = metrics.dcg_at_k([[1]], TopK.from_scores(scores, 3), k=1, compat="sklearn")
     assert value == 0  # the run begins below rank 1
