@@ -31,9 +31,12 @@ class Prefixes:
     last: np.ndarray
 
     @classmethod
-    def of(cls, label: np.ndarray, score: np.ndarray, y: np.ndarray) -> Prefixes:
-        """Sort entries, given by their label, score and true value, (m,) each."""
-        order = np.lexsort((-score, label))
+    def of(cls, label: np.ndarray | None, score: np.ndarray, y: np.ndarray) -> Prefixes:
+        """Sort entries, given by label (None: the same for all), score and true value, (m,)."""
+        if label is None:
+            label, order = np.zeros(len(score), np.int32), np.argsort(-score, kind="stable")
+        else:
+            order = np.lexsort((-score, label))
         label, score = label[order], score[order].astype(np.float64)
         y = y[order].astype(np.float64)
         fresh = np.ones(len(label), bool)

@@ -201,7 +201,7 @@ class Threshold(DecisionRule):
 
     def _one_for_all(self, e: Prefixes, positives: np.ndarray) -> float:
         """Return the best threshold that all labels share."""
-        pooled = Prefixes.of(np.zeros_like(e.label), e.score, e.y)
+        pooled = Prefixes.of(None, e.score, e.y)
         if self.metric == "macro_f1" and self.target_precision is None:
             # Lowering the threshold past an entry moves its label from the counts before to those
             # after; the macro mean follows by the sum of these moves.

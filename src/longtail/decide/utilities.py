@@ -69,7 +69,8 @@ def _fraction(
 
     def below(t: Array, q: Array, p: Array, c: Constants) -> Array:
         _, by_p, by_q, by_t = terms(c.beta2)
-        return np.asarray(by_p * p + by_q * q + by_t * t + c.epsilon)
+        total = by_p * p + by_q * q
+        return np.asarray((total + by_t * t if by_t else total) + c.epsilon)
 
     def value(t: Array, q: Array, p: Array, c: Constants) -> Array:
         return _ratio(terms(c.beta2)[0] * t, below(t, q, p, c))
