@@ -14,7 +14,7 @@ from longtail.decide import TopKRule, WeightedTopK, madow_sample
 from longtail.decide.line_search import best_step
 from longtail.decide.mixture import Mixture, _exchange
 from longtail.decide.objective import Counts, Objective
-from longtail.decide.utilities import MACRO, Constants, as_utility, utility_names
+from longtail.decide.utilities import MACRO, Constants, as_utility, cells, utility_names
 
 TWO = np.array([[0.9, 0.6], [0.4, 0.3]], np.float32).astype(np.float64)
 
@@ -159,6 +159,20 @@ def test_functions_and_gradients() -> None:
     micro = FrankWolfe("micro_f1", k=3, budget="at_most").fit(eta, eta)
     assert free.utility_ == pytest.approx(micro.utility_, abs=1e-7)
     assert micro.utility_ > FrankWolfe("micro_f1", k=3).fit(eta, eta).utility_  # may name fewer
+
+
+def test_cells_of_counts() -> None:
+    t, q, p = np.array([0.1, 0.0]), np.array([0.3, 0.2]), np.array([0.25, 0.5])
+    tp, fp, fn, tn = cells(t, q, p)
+    for total, expected in ((tp + fp, q), (tp + fn, p), (tp + fp + fn + tn, 1)):
+        np.testing.assert_allclose(total, expected)
+
+
+@pytest.mark.parametrize("name", ["macro_balanced_accuracy", "macro_fowlkes_mallows"])
+def test_a_function_of_all_four_counts_is_learned_like_its_name(name: str) -> None:
+    eta = np.random.default_rng(5).random((40, 6)).astype(np.float32)
+    named, function = (FrankWolfe(metric, k=2).fit(eta, eta) for metric in (name, CELLS[name]))
+    assert function.utility_ == pytest.approx(named.utility_, abs=1e-6)
 
 
 def test_utility_is_that_of_the_drawn_answers() -> None:

@@ -30,6 +30,13 @@ def test_the_result_is_as_deep_as_every_row_can_fill():
         metrics.precision_at_k([[0], [1]], metrics.filter_predictions(TOP, [[0, 2]]), k=3)
 
 
+def test_rankings_that_do_not_say_how_many_labels_there_are():
+    out = metrics.filter_predictions([[2, 0, 1], [1, 3, 0]], [[0, 2], [1, 7]])
+    assert out.indices.tolist() == [[0, 1], [1, 3]] and out.n_labels is None
+    with pytest.raises(ValueError, match="row 2"):
+        metrics.filter_predictions([[2, 0, 1], [1, 3, 0]], [[2, 0]])
+
+
 def test_asking_for_more_than_is_left_pads_and_warns():
     with pytest.warns(UserWarning, match=r"\b1\b.*\b3\b"):
         out = metrics.filter_predictions(TOP, [[0, 2]], k=3)

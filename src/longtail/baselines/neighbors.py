@@ -263,6 +263,8 @@ class NearestNeighbors(ProbabilityRanker):
 
     def _get_state(self) -> persist.State:
         state = super()._get_state()
+        if self.temperature == self._defaults["temperature"]:
+            del state.params["temperature"]  # as in files from before there was one
         state.meta.update(n_rows=len(self.row_weights_), exponent=self.exponent_)
         state.arrays["row_weights"] = self.row_weights_
         state.put_csr("labels", self.labels_)
