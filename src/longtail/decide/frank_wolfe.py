@@ -9,18 +9,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail import persist
-from longtail._native import csr_args
-from longtail._validation import as_k, as_labels, as_seed
+from longtail._native import core, csr_args, n_threads
+from longtail._validation import as_k, as_labels, as_seed, as_width
 from longtail.answers.topk import TopK
 from longtail.decide.candidates import Candidates, as_candidates, as_examples
 from longtail.decide.mixture import frank_wolfe
 from longtail.decide.objective import Counts, make_objective
-from longtail.decide.rule import (
-    DecisionRule,
-    count_linear,
-    decide_linear,
-    is_exact,
-)
+from longtail.decide.rule import DecisionRule, decide_linear, is_exact
 from longtail.decide.sampling import madow_sample
 from longtail.decide.utilities import Constants, precision_share
 from longtail.exceptions import ModelFormatError
@@ -176,10 +171,14 @@ class FrankWolfe(DecisionRule):
         weight = precision_share(self.metric, self.precision_weight, self.k)
         constants = Constants(self.beta**2, self.epsilon, 1e-3 / n)
         objective = make_objective(self.metric, self.gradient, p, self.k, weight, constants)
-        how, truth = self._how(found), csr_args(Y)
+        how, truth, threads = self._how(found), csr_args(Y), n_threads(self.n_jobs)
+        budget = as_width(how["k"], found.n_labels), how["exactly"], self.candidates_only
 
         def measure(a: np.ndarray, b: np.ndarray) -> Counts:
-            t, q = count_linear(found, a, b, truth=truth, **how)
+            rule = [np.ascontiguousarray(x[None], dtype=np.float64) for x in (a, b)]
+            t, q = core.count_linear(
+                found.args, *rule, found.allowed, *budget, truth, threads, None
+            )
             return Counts(t / n, q / n)
 
         results = [

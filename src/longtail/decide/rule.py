@@ -20,7 +20,6 @@ __all__ = [
     "LearningRule",
     "Rule",
     "by_probability",
-    "count_linear",
     "decide_linear",
     "is_exact",
 ]
@@ -128,38 +127,8 @@ def decide_linear(
     )
 
 
-def count_linear(
-    found: Candidates,
-    a: np.ndarray,
-    b: np.ndarray,
-    k: int,
-    truth: Any,
-    *,
-    exactly: bool,
-    candidates_only: bool = False,
-    n_jobs: int | None = None,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return how often the same rule, one for all rows, names each label rightly, and at all: (L,)
-    each.
-
-    ``truth``: the arguments of a CSR matrix of labels, rows sorted.
-    """
-    return core.count_linear(  # type: ignore[no-any-return]
-        found.args,
-        _rules(a, found, 1.0),
-        _rules(b, found, 0.0),
-        found.allowed,
-        as_width(k, found.n_labels),
-        exactly,
-        candidates_only,
-        truth,
-        n_threads(n_jobs),
-        None,
-    )
-
-
 def _rules(values: np.ndarray | None, found: Candidates, otherwise: float) -> np.ndarray:
-    """Return values of linear rules as kernels take them, (rules, L) float64."""
+    """Return values of linear rules as the kernel takes them, (rules, L) float64."""
     values = np.full(found.n_labels, otherwise) if values is None else values
     return np.ascontiguousarray(np.atleast_2d(values), dtype=np.float64)
 
