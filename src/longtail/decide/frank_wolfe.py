@@ -248,7 +248,7 @@ class FrankWolfe(DecisionRule):
         counts = np.diff(chosen.indptr)
         if chosen.nnz:
             rows = np.repeat(np.arange(found.n_rows), counts)
-            chosen.data = np.asarray(found.to_csr()[rows, chosen.indices]).reshape(-1)
+            chosen.data = np.asarray(found.to_csr()[rows, chosen.indices]).ravel()
         return TopK.from_scores(chosen, max(self._how(found)["k"], counts.max(initial=0)))
 
     def _how(self, found: Candidates) -> dict[str, Any]:

@@ -116,7 +116,7 @@ class Threshold(DecisionRule):
         positives = np.bincount(Y.indices, weights=Y.data, minlength=Y.shape[1])
         thresholds, everywhere, y = np.full(found.n_labels, np.inf), np.inf, np.zeros(0)
         if len(found.values):
-            y = np.asarray(Y[found.rows(), found.indices], np.float64).reshape(-1)
+            y = np.asarray(Y[found.rows(), found.indices], np.float64).ravel()
             entries = Prefixes.of(found.indices, found.values, y)
             everywhere = self._one_for_all(entries, positives)
             thresholds = np.full(found.n_labels, everywhere)
