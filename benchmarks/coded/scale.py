@@ -68,7 +68,7 @@ def main() -> None:
     code = HashCode(
         n_buckets=args.buckets, n_repetitions=args.repetitions, link="sigmoid", n_jobs=args.n_jobs
     ).fit(args.labels)
-    code._decoder()
+    assert code._decoder
     print(f"hashes and inverse tables: {clock(unit=1)} s")
     print(f"labels that tie with another: {code.n_ties_}; memory {peak():.1f} GiB")
 

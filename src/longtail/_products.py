@@ -54,10 +54,10 @@ class PackedRows:
 
     def __init__(self, rows: np.ndarray) -> None:
         n, d = rows.shape
-        padded = np.zeros((-(-n // 16) * 16, d), np.float32)
-        padded[:n] = rows
+        padded = np.zeros((-(-n // 16), 16, d), np.float32)
+        padded.reshape(16 * len(padded), d)[:n] = rows
         self.n_rows = n
-        self.blocks = np.ascontiguousarray(padded.reshape(-1, 16, d).transpose(0, 2, 1))
+        self.blocks = np.ascontiguousarray(padded.transpose(0, 2, 1))
 
     def top(
         self, queries: np.ndarray, k: int, n_threads: int, bias: np.ndarray | None = None

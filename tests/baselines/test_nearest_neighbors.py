@@ -160,16 +160,18 @@ def test_plain_inner_product_reports_itself() -> None:
 
 
 @pytest.mark.parametrize(
-    ("params", "message"),
+    "params",
     [
-        ({"weights": "distance"}, "weights must be one of similarity, uniform, softmax"),
-        ({"temperature": 0}, "temperature must be a number above 0"),
-        ({"temperature": "warm"}, "temperature must be a number above 0"),
-        ({"n_neighbors": 0}, "n_neighbors must be at least 1"),
-        ({"n_neighbors": 2.5}, "n_neighbors must be a whole number"),
+        {"weights": "distance"},
+        {"temperature": 0},
+        {"temperature": "warm"},
+        {"n_neighbors": 0},
+        {"n_neighbors": 2.5},
     ],
 )
-def test_parameters_are_checked(params: dict, message: str) -> None:
+def test_parameters_are_checked(params: dict) -> None:
+    ((name, value),) = params.items()
+    message = rf"{name}.*{value}"
     with pytest.raises((TypeError, ValueError), match=message):
         lt.baselines.NearestNeighbors(**params).fit([[1.0]], [[0]])
     with pytest.raises((TypeError, ValueError), match=message):

@@ -25,5 +25,5 @@ def test_scores_are_priors() -> None:
 def test_a_prior_that_is_none_is_refused(tmp_path, prior: list[float]) -> None:  # type: ignore[no-untyped-def]
     meta = {"n_features": 1, "n_labels": 2}
     save(tmp_path / "m", State("popularity", {}, {"prior": np.array(prior, np.float32)}, meta))
-    with pytest.raises(ModelFormatError, match="not probabilities"):
+    with pytest.raises(ModelFormatError, match="prior"):
         lt.load(tmp_path / "m")

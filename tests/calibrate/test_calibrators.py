@@ -114,17 +114,17 @@ def test_rows_stay_together_in_a_fold() -> None:
 
 
 def test_refusals() -> None:
-    with pytest.raises(ValueError, match="no answered pair"):
+    with pytest.raises(ValueError, match="pair"):
         choose([], [])
-    with pytest.raises(ValueError, match="2 scores, but 1 hits"):
+    with pytest.raises(ValueError, match=r"\b2\b.*\b1\b"):
         Platt.fit([1, 2], [1])
     with pytest.raises(ValueError, match="NaN"):
         Beta.fit([np.nan], [1])
-    with pytest.raises(ValueError, match="method must be one of"):
+    with pytest.raises(ValueError, match=r"method.*best"):
         choose([1.0], [1], method="best")
     with pytest.raises(ModelFormatError, match="slope"):
         Platt.from_arrays({"curve": np.array([-1.0, 0.0])})
     with pytest.raises(ModelFormatError, match="rise"):
         Isotonic.from_arrays({"knots": np.array([0.0, 1.0]), "values": np.array([0.5, 0.4])})
-    with pytest.raises(ModelFormatError, match="wrong size"):
+    with pytest.raises(ModelFormatError, match="'curve'"):
         Beta.from_arrays({"curve": np.zeros(3)})

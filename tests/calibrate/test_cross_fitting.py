@@ -53,7 +53,19 @@ def test_options_of_fit_reach_the_copies(data: Any) -> None:
     tree = lt.XRLinear(tree=lt.tree.LabelTree(level_sizes=[4])).fit(X, Y)
     tree.calibrate(X, Y, folds=2, extra_rows=sp.csr_matrix(Y.shape))
     assert tree.calibration_ is not None and tree.calibration_["folds"] == 2
-    with pytest.raises(TypeError, match="only with folds"):
+    with pytest.raises(TypeError, match="sample_weight"):
         model.calibrate(X, Y, sample_weight=np.ones(400))
     with pytest.raises(TypeError, match="no_such_option"):
         model.calibrate(X, Y, folds=2, no_such_option=1)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [lt.OneVsAll(), lt.XRLinear(), lt.Ensemble(models=[lt.OneVsAll()])],
+    ids=lambda model: type(model).__name__,
+)
+def test_a_score_is_not_called_a_probability(data: Any, model: Any) -> None:
+    model.fit(data.train.X, data.train.Y)
+    assert not hasattr(model, "predict_proba_topk")
+    with pytest.raises(AttributeError, match="calibrate"):
+        model.predict_proba_topk(data.test.X)

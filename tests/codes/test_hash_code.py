@@ -103,7 +103,7 @@ def test_encoding_is_a_logical_or() -> None:
     st.integers(1, 9),
     st.integers(2, 40),
     st.integers(1, 40),
-    st.sampled_from(AGGREGATIONS),
+    st.sampled_from([*AGGREGATIONS]),
     st.sampled_from(["identity", "sigmoid", "hinge", "softmax"]),
     st.integers(0, 2**32),
 )
@@ -196,9 +196,9 @@ def test_labels_are_added_without_moving_the_others() -> None:
     np.testing.assert_array_equal(more.table_, fresh.table_)
     placed = code.with_labels(1, buckets=[[1, 2, 3]])
     assert placed.table_[50].tolist() == [1, 2, 3]
-    with pytest.raises(ValueError, match=r"must lie in \[0, 11\)"):
+    with pytest.raises(ValueError, match=r"\[0, 11\)"):
         code.with_labels(1, buckets=[[1, 2, 11]])
-    with pytest.raises(ValueError, match="buckets must have the shape"):
+    with pytest.raises(ValueError, match=r"\(1, 3\).*\(1, 2\)"):
         code.with_labels(1, buckets=[[1, 2]])
 
 
@@ -214,23 +214,23 @@ def test_default_size_is_a_quarter_of_the_labels() -> None:
 
 
 def test_refusals() -> None:
-    with pytest.raises(ValueError, match="aggregation must be one of"):
+    with pytest.raises(ValueError, match=r"aggregation.*max"):
         HashCode(aggregation="max").fit(10)
-    with pytest.raises(ValueError, match="n_buckets must be at least 1"):
+    with pytest.raises(ValueError, match="n_buckets"):
         HashCode(n_buckets=0).fit(10)
-    with pytest.raises(ValueError, match="must lie in"):
+    with pytest.raises(ValueError, match=r"\[0, 5\)"):
         HashCode.from_table([[0], [5]], 5)
     for table in ([[0.5], [1.0]], [[2**32], [1]], [[float("nan")], [1]], [["a"], ["b"]]):
-        with pytest.raises(ValueError, match="whole numbers"):  # not rounded, nor wrapped around
+        with pytest.raises(ValueError, match=r"\[0, 5\)"):  # not rounded, nor wrapped around
             HashCode.from_table(table, 5)
-    with pytest.raises(ValueError, match="n_buckets must be at most 2147483647"):
+    with pytest.raises(ValueError, match=r"n_buckets.*2147483647"):
         HashCode(n_buckets=2**31).fit(10)
     for ask in (HashCode().twins, lambda: HashCode().encode_repetition([[0]], 0)):
-        with pytest.raises(ValueError, match="not fitted yet"):
+        with pytest.raises(ValueError, match="HashCode"):
             ask()
-    with pytest.raises(ValueError, match="at most 64 repetitions"):
+    with pytest.raises(ValueError, match="64"):
         HashCode(aggregation="median", n_repetitions=65).fit(10)
-    with pytest.raises(ValueError, match=r"shape \(n, 16, 10\)"):
+    with pytest.raises(ValueError, match=r"\(n, 16, 10\).*\(3, 5\)"):
         HashCode(n_buckets=10).fit(10).decode(np.zeros((3, 5)), 1)
 
 

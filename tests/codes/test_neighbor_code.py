@@ -195,11 +195,11 @@ def test_rows_without_labels_and_soft_labels() -> None:
 def test_refusals_of_the_neighbor_code() -> None:
     Y = make_labels()
     for params, message in (
-        ({"step": 2.0}, "step must lie in"),
-        ({"step": float("nan")}, "step must lie in"),
-        ({"start": "random"}, "start must be"),
-        ({"n_pairs": 0}, "n_pairs must be at least 1"),
-        ({"n_steps": 0}, "n_steps must be at least 1"),
+        ({"step": 2.0}, "step"),
+        ({"step": float("nan")}, "step"),
+        ({"start": "random"}, "start.*random"),
+        ({"n_pairs": 0}, "n_pairs"),
+        ({"n_steps": 0}, "n_steps"),
     ):
         with pytest.raises(ValueError, match=message):
             NeighborCode(**params).fit(Y)

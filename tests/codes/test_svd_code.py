@@ -92,7 +92,8 @@ def test_recovery_agrees_with_numpy(recovery: str) -> None:
         if recovery == "cosine":
             lengths = np.linalg.norm(code.codes_, axis=1) + 1e-30
             s = s / lengths / np.linalg.norm(queries, axis=1, keepdims=True)
-        s[:, np.diff(Y.indptr) == 0] = np.where(recovery == "cosine", 0, 0)
+        empty = np.diff(Y.indptr) == 0
+        assert empty.any() and not s[:, empty].any(), "a row without labels resembles nothing"
         best = np.argsort(-s, axis=1, kind="stable")[:, :7]
         full = np.stack([s[q, best[q]] @ Y[best[q]].toarray() for q in range(len(queries))])
     top = code.decode(queries, 1)
@@ -138,14 +139,14 @@ def test_approximate_recovery_answers_alike() -> None:
 def test_refusals() -> None:
     Y = make_labels()
     for params, message in (
-        ({"recovery": "nearest"}, "recovery must be one of"),
-        ({"weights": "none"}, "weights must be one of"),
-        ({"n_neighbors": 0}, "n_neighbors must be at least 1"),
-        ({"n_components": -1}, "n_components must be at least 1"),
+        ({"recovery": "nearest"}, "recovery.*nearest"),
+        ({"weights": "none"}, "weights.*none"),
+        ({"n_neighbors": 0}, "n_neighbors"),
+        ({"n_components": -1}, "n_components"),
     ):
         with pytest.raises(ValueError, match=message):
             SVDCode(**params).fit(Y)
-    with pytest.raises(ValueError, match="codes have 4 numbers"):
+    with pytest.raises(ValueError, match=r"\b4\b.*\(2, 5\)"):
         SVDCode(n_components=4).fit(Y).decode(np.zeros((2, 5)), 1)
 
 
@@ -154,7 +155,7 @@ def test_neighbors_reads_what_decode_reads() -> None:
     expected = code.neighbors(code.codes_[:1])
     found = code.neighbors(code.codes_[:1].astype(np.float64).tolist())
     np.testing.assert_array_equal(found[0], expected[0])
-    with pytest.raises(ValueError, match="codes have 2 numbers"):
+    with pytest.raises(ValueError, match=r"\b2\b.*\(1, 3\)"):
         code.neighbors(np.zeros((1, 3)))
-    with pytest.raises(ValueError, match="not fitted yet"):
+    with pytest.raises(ValueError, match="SVDCode"):
         SVDCode().neighbors(np.zeros((1, 3)))

@@ -76,7 +76,7 @@ def test_save_load_and_replace(model: omikuji.Model, data: lt.data.Dataset, tmp_
     with pytest.raises(RuntimeError, match="Failed to load"):
         omikuji.Model.load(str(tmp_path / "nothing"))
     lt.baselines.Popularity().fit(data.train.X, data.train.Y).save(tmp_path / "other")
-    with pytest.raises(RuntimeError, match="no model of this kind"):
+    with pytest.raises(RuntimeError, match="other"):
         omikuji.Model.load(str(tmp_path / "other"))
 
 
@@ -149,7 +149,7 @@ def test_any_number_of_collapsed_layers(train_file: str, k: int, n: int) -> None
 @pytest.mark.parametrize("name", ["n_trees", "min_branch_size", "max_depth", "cluster_k"])
 def test_what_omikuji_refuses_is_refused_before_anything_is_read(name: str) -> None:
     parameters = omikuji.HyperParam(**{name: 0})
-    with pytest.raises(ValueError, match=f"{name} must be at least"):
+    with pytest.raises(ValueError, match=name):
         omikuji.Model.train_on_data("no such file", parameters)
 
 
@@ -168,7 +168,7 @@ def test_a_training_that_fails_halfway(
         patch.setattr(lt.Ensemble, "fit", lambda *a, **k: (_ for _ in ()).throw(MemoryError))
         with pytest.raises(MemoryError):
             omikuji.Model.train_on_data(str(file))
-    with pytest.raises(RuntimeError, match="features have changed: train again"):
+    with pytest.raises(RuntimeError, match=r"omikuji-train\.txt"):
         omikuji.Model.load(saved)
     omikuji.Model.train_on_data(str(file)).save(saved)
     assert omikuji.Model.load(saved).predict([(0, 1.0)])

@@ -9,7 +9,7 @@ import pytest
 from contract_cases import CASES, Case, Problem, as_texts, make_problem
 
 import longtail.testing.contract  # noqa: F401  registers the tests for readable failures
-from longtail.testing.problems import seeded
+from longtail.testing.problems import seeded, shared
 
 
 @pytest.fixture(params=CASES, ids=lambda case: case.name)
@@ -30,3 +30,9 @@ def make(case: Case) -> Callable[..., Any]:
 def problem(case: Case) -> Problem:
     found = make_problem()
     return Problem(as_texts(found.X), found.Y) if case.texts else found
+
+
+@pytest.fixture
+def fitted(make: Callable[..., Any], problem: Problem) -> Any:
+    """An estimator fitted on the problem, shared by the tests that only ask it."""
+    return shared(make, problem)

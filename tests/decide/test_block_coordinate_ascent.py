@@ -200,7 +200,7 @@ def test_no_limit_names_what_gains() -> None:
 def test_errors_of_a_function_come_through() -> None:
     with pytest.raises(ZeroDivisionError):
         BlockCoordinateAscent(lambda *cells: 1 / 0, k=1).select(WORKED)
-    with pytest.raises(ValueError, match="one value per label"):
+    with pytest.raises(ValueError, match=r"\(3,\)"):
         BlockCoordinateAscent(lambda tp, fp, fn, tn: tp.mean(), k=1).select(WORKED)
     with pytest.raises(ValueError, match="NaN"):
         BlockCoordinateAscent(lambda tp, fp, fn, tn: tp * np.nan, k=1).select(WORKED)
@@ -240,7 +240,7 @@ def test_weights_of_annealing_lie_in_0_to_1() -> None:
     for weights in ((0.0,), (1.0, 0.5, 0.0)):
         BlockCoordinateAscent("macro_f1", k=1, annealing=weights).select(WORKED)
     for weights in ((-0.01,), (0.5, 1.01), (float("nan"),)):
-        with pytest.raises(ValueError, match=r"annealing must hold weights in \[0, 1\]"):
+        with pytest.raises(ValueError, match="annealing"):
             BlockCoordinateAscent("macro_f1", k=1, annealing=weights).select(WORKED)
 
 

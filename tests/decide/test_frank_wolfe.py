@@ -13,8 +13,8 @@ from longtail._models import from_state
 from longtail.decide import TopKRule, WeightedTopK, madow_sample
 from longtail.decide.line_search import best_step
 from longtail.decide.mixture import Mixture, _exchange
-from longtail.decide.objective import Counts, MacroObjective
-from longtail.decide.utilities import MACRO, Constants, utility_names
+from longtail.decide.objective import Counts, Objective
+from longtail.decide.utilities import MACRO, Constants, as_utility, cells, utility_names
 
 TWO = np.array([[0.9, 0.6], [0.4, 0.3]], np.float32).astype(np.float64)
 
@@ -108,7 +108,7 @@ def test_with_all_weight_on_precision_the_metric_is_not_asked() -> None:
         raise AssertionError("the metric has no weight")
 
     p = np.array([0.5, 0.2])
-    objective = MacroObjective(never, p, 2, 1.0, Constants())
+    objective = Objective(as_utility(never), p, 2, 1.0, Constants())
     counts = Counts(np.array([0.1, 0.1]), np.array([0.5, 0.5]))
     assert objective.value(counts) == pytest.approx(0.2 / 2)
     by_t, by_q = objective.slope(counts)
@@ -117,7 +117,7 @@ def test_with_all_weight_on_precision_the_metric_is_not_asked() -> None:
 
 def test_slopes_of_an_objective_with_a_share_of_precision() -> None:
     p, h = np.array([0.5, 0.3, 0.2]), 1e-6
-    objective = MacroObjective(MACRO["macro_f1"], p, 2, 0.3, Constants())
+    objective = Objective(MACRO["macro_f1"], p, 2, 0.3, Constants())
     t, q = np.array([0.2, 0.1, 0.1]), np.array([0.4, 0.3, 0.2])
     slopes = objective.slope(Counts(t, q))
     for j, step in enumerate(h * np.eye(3)):
@@ -161,6 +161,20 @@ def test_functions_and_gradients() -> None:
     assert micro.utility_ > FrankWolfe("micro_f1", k=3).fit(eta, eta).utility_  # may name fewer
 
 
+def test_cells_of_counts() -> None:
+    t, q, p = np.array([0.1, 0.0]), np.array([0.3, 0.2]), np.array([0.25, 0.5])
+    tp, fp, fn, tn = cells(t, q, p)
+    for total, expected in ((tp + fp, q), (tp + fn, p), (tp + fp + fn + tn, 1)):
+        np.testing.assert_allclose(total, expected)
+
+
+@pytest.mark.parametrize("name", ["macro_balanced_accuracy", "macro_fowlkes_mallows"])
+def test_a_function_of_all_four_counts_is_learned_like_its_name(name: str) -> None:
+    eta = np.random.default_rng(5).random((40, 6)).astype(np.float32)
+    named, function = (FrankWolfe(metric, k=2).fit(eta, eta) for metric in (name, CELLS[name]))
+    assert function.utility_ == pytest.approx(named.utility_, abs=1e-6)
+
+
 def test_utility_is_that_of_the_drawn_answers() -> None:
     """On average over draws, and exactly for the marginals."""
     rng = np.random.default_rng(6)
@@ -195,7 +209,7 @@ def test_sparse_fit_counts_true_labels_that_are_no_candidates() -> None:
     rule = FrankWolfe("macro_recall", k=2, init="top").fit(eta, sp.csr_matrix(
         (np.ones(3), ([0, 1, 1], [0, 0, 2])), shape=(2, 3)))  # fmt: skip
     assert 1 / 3 - 1e-8 <= rule.utility_ <= 2 / 3 + 1e-8
-    with pytest.raises(ValueError, match="has 3 labels"):
+    with pytest.raises(ValueError, match=r"\b3\b"):
         FrankWolfe(k=1).fit(eta, [[0], [0]])
 
 
@@ -249,7 +263,7 @@ class Bowl:
 
     def search(self, start: Counts, end: Counts) -> tuple[float, float]:
         along = lambda steps: [self.value(start.toward(end, float(x))) for x in steps]  # noqa: E731
-        return best_step(lambda steps: np.array(along(steps)), concave=True)
+        return best_step(lambda steps: np.array(along(steps)))
 
 
 @pytest.mark.parametrize("goal", [[0.3, 0.7], [0.2, 0.3, 0.5]])
@@ -285,9 +299,9 @@ def test_save_and_load(tmp_path) -> None:
         if name == "weights":
             state.arrays["a"] = state.arrays["b"] = np.zeros((0, 2))
         state.arrays[name] = np.zeros(0)
-        with pytest.raises(lt.ModelFormatError, match="at least one rule"):
+        with pytest.raises(lt.ModelFormatError, match="mixture"):
             from_state(state)
-    with pytest.raises(TypeError, match="cannot be saved"):
+    with pytest.raises(TypeError, match="function"):
         FrankWolfe(f1, k=1).fit(TWO, TWO).save(tmp_path / "other")
 
 
@@ -299,7 +313,7 @@ def test_madow() -> None:
         assert (sample.sum(axis=1) == 2).all()
         total += sample
     assert np.abs(total / 3000 - h).max() < 5 * np.sqrt(0.25 / 3000)
-    with pytest.raises(ValueError, match="probabilities"):
+    with pytest.raises(ValueError, match="marginals"):
         madow_sample([[1.5, 0.5]])
     assert madow_sample(np.zeros((0, 3))).shape == (0, 3)
 
@@ -309,7 +323,7 @@ def test_line_search() -> None:
     step, gain = best_step(two_peaks)
     assert gain == pytest.approx(max(map(two_peaks, np.linspace(0, 1, 100_001))), abs=1e-9)
     assert best_step(lambda x: -x) == (0.0, 0.0)
-    assert best_step(lambda x: x, concave=True)[0] == 1.0
+    assert best_step(lambda x: x)[0] == 1.0
     assert step < 1
     asked: list[np.ndarray] = []
     best_step(lambda x: asked.append(x) or x, n_grid=4)

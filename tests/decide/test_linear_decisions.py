@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from longtail._native import csr_args
+from longtail._native import core, csr_args
 from longtail.decide.candidates import as_candidates
-from longtail.decide.rule import count_linear, decide_linear
+from longtail.decide.rule import decide_linear
 
 
 def reference(eta: np.ndarray, stored: np.ndarray, a, b, k: int, exactly: bool, only: bool):
@@ -47,9 +47,8 @@ def test_against_numpy(width: int, k: int) -> None:
             wanted = reference(eta, stored, a, b, k, exactly, only)
             ids, _ = decide_linear(found, a, b, k, exactly=exactly, candidates_only=only)
             np.testing.assert_array_equal(ids, wanted)
-            t, q = count_linear(
-                found, a, b, k, csr_args(truth), exactly=exactly, candidates_only=only
-            )
+            rule = found.args, a[None], b[None], found.allowed, k, exactly, only
+            t, q = core.count_linear(*rule, csr_args(truth), 1, None)
             named, at = wanted >= 0, np.nonzero(wanted >= 0)[0]
             np.testing.assert_array_equal(q, np.bincount(wanted[named], minlength=n_labels))
             hits = np.asarray(truth[at, wanted[named]]).ravel()

@@ -90,7 +90,7 @@ def test_state_travels(tmp_path) -> None:
         assert copy.select(eta[20:]) == expected_answer
     state = rule._get_state()
     state.meta["weight"] = 0.0
-    with pytest.raises(lt.ModelFormatError, match="needs a positive weight"):
+    with pytest.raises(lt.ModelFormatError, match="weight"):
         from_state(state)
     rule.reset()
     assert rule.n_rows_ == 0 and not rule.t_.any()

@@ -71,17 +71,6 @@ def test_filters(rule) -> None:
         rule.select(ETA, include=[0.5])
 
 
-@each_rule
-def test_old_names_of_filters_warn(rule) -> None:
-    for old, new in (("allow", "include"), ("deny", "exclude")):
-        with pytest.warns(DeprecationWarning, match=f"select: {old} is called {new}") as said:
-            chosen = rule.select(ETA, **{old: [1]})
-        assert said[0].filename == __file__
-        assert chosen == rule.select(ETA, **{new: [1]})
-        with pytest.raises(TypeError, match="give one of them"):
-            rule.select(ETA, **{old: [1], new: [1]})
-
-
 @pytest.mark.parametrize("make", [BlockCoordinateAscent, FrankWolfe])
 def test_the_same_seed_by_default(make) -> None:
     assert make("macro_f1").random_state == 0, "as everywhere in this library"
@@ -102,10 +91,10 @@ def test_empty_rows_one_row_no_rows(rule) -> None:
 def test_refusals(rule) -> None:
     for bad, message in [
         (ETA * np.nan, "NaN"),
-        (ETA + 0.5, "probabilities"),
-        (ETA - 0.5, "probabilities"),
-        (ETA.ravel(), "two dimensions"),
-        (TopK([[0]], [[3.0]], n_labels=3), "probabilities"),
+        (ETA + 0.5, "1.4"),
+        (ETA - 0.5, "-0.4"),
+        (ETA.ravel(), "1"),
+        (TopK([[0]], [[3.0]], n_labels=3), "3"),
     ]:
         with pytest.raises(ValueError, match=message):
             rule.select(bad)
@@ -130,7 +119,7 @@ def test_k_up_to_and_beyond_the_labels(k: int) -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: BlockCoordinateAscent("macro_f2").select(ETA), "unknown metric"),
+        (lambda: BlockCoordinateAscent("macro_f2").select(ETA), "'macro_f2'"),
         (lambda: BlockCoordinateAscent("micro_f1").select(ETA), "FrankWolfe"),
         (lambda: BlockCoordinateAscent(budget="about").select(ETA), "budget"),
         (lambda: BlockCoordinateAscent(init="best").select(ETA), "init"),
@@ -140,22 +129,22 @@ def test_k_up_to_and_beyond_the_labels(k: int) -> None:
         (lambda: BlockCoordinateAscent(init=TopKRule(k=1).select(ETA[:2])).select(ETA), "2 rows"),
         (lambda: FrankWolfe("coverage").fit(ETA, Y), "BlockCoordinateAscent"),
         (lambda: FrankWolfe().fit(ETA, Y[:2]), "rows"),
-        (lambda: FrankWolfe().select(ETA), "not fitted"),
+        (lambda: FrankWolfe().select(ETA), "FrankWolfe"),
         (lambda: FrankWolfe(sampling="x").fit(ETA, Y), "sampling"),
-        (lambda: FrankWolfe().fit(np.zeros((0, 3)), np.zeros((0, 3))), "nothing to learn"),
-        (lambda: FrankWolfe().fit(np.zeros((2, 0)), np.zeros((2, 0))), "nothing to learn"),
-        (lambda: FrankWolfe("precision", k=None).fit(ETA, Y), "needs a k"),
-        (lambda: FrankWolfe(k=None, precision_weight=0.5).fit(ETA, Y), "needs a k"),
+        (lambda: FrankWolfe().fit(np.zeros((0, 3)), np.zeros((0, 3))), r"\(0, 3\)"),
+        (lambda: FrankWolfe().fit(np.zeros((2, 0)), np.zeros((2, 0))), r"\(2, 0\)"),
+        (lambda: FrankWolfe("precision", k=None).fit(ETA, Y), r"\bk\b"),
+        (lambda: FrankWolfe(k=None, precision_weight=0.5).fit(ETA, Y), r"\bk\b"),
         (lambda: FrankWolfe(k=1).fit(ETA, Y).select(ETA[:, :2]), "labels"),
         (lambda: WeightedTopK("psp").select(ETA), "propensity"),
-        (lambda: WeightedTopK("psp", propensity=[0.5, 0, 1]).select(ETA), r"lie in \(0, 1\]"),
-        (lambda: WeightedTopK("psp", propensity=[0.5, 2, 1]).select(ETA), r"lie in \(0, 1\]"),
-        (lambda: WeightedTopK("tail").select(ETA), "unknown weighting"),
-        (lambda: WeightedTopK(prior=[3, 2, 1]).select(ETA), "shares"),
-        (lambda: WeightedTopK(prior=[0.5]).select(ETA), "prior has 1"),
+        (lambda: WeightedTopK("psp", propensity=[0.5, 0, 1]).select(ETA), r"\(0, 1\]"),
+        (lambda: WeightedTopK("psp", propensity=[0.5, 2, 1]).select(ETA), r"\(0, 1\]"),
+        (lambda: WeightedTopK("tail").select(ETA), "'tail'"),
+        (lambda: WeightedTopK(prior=[3, 2, 1]).select(ETA), "priors"),
+        (lambda: WeightedTopK(prior=[0.5]).select(ETA), "1.*3"),
         (lambda: Threshold("f1").fit(ETA, Y), "metric"),
-        (lambda: Threshold().select(ETA), "not fitted"),
-        (lambda: OnlineRule("coverage").select(ETA), "unknown metric"),
+        (lambda: Threshold().select(ETA), "Threshold"),
+        (lambda: OnlineRule("coverage").select(ETA), "'coverage'"),
         (lambda: OnlineRule(n_labels=2).select(ETA), "labels"),
     ],
 )
@@ -165,7 +154,7 @@ def test_parameters_at_fault(make, message: str) -> None:
 
 
 def test_a_metric_is_a_name_or_a_function() -> None:
-    with pytest.raises(TypeError, match=r"a name or a function of \(tp, fp, fn, tn\), got 3"):
+    with pytest.raises(TypeError, match=r"metric.*\b3\b"):
         BlockCoordinateAscent(3).select(ETA)
 
 
@@ -190,7 +179,7 @@ def test_parameters_follow_the_protocol(tmp_path) -> None:
         rule.save(tmp_path / str(i))
         assert lt.load(tmp_path / str(i)).select(ETA) == rule.select(ETA)
     for rule in (FrankWolfe(), Threshold(), OnlineRule()):
-        with pytest.raises(ValueError, match="not fitted"):
+        with pytest.raises(ValueError, match=type(rule).__name__):
             rule.save(tmp_path / "unfitted")
 
 

@@ -179,31 +179,31 @@ def test_draws() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: losses.OVA()([1.0], [[0]]), "scores must be .rows, labels."),
-        (lambda: losses.OVA()([[np.nan]], [[0]]), "scores must be finite"),
-        (lambda: losses.OVA()([[1.0], [2.0]], [[0]]), "scores have 2 rows but Y has 1"),
-        (lambda: losses.OVA()([[1.0, 2.0]], np.ones((1, 3))), "3 labels, expected 2"),
-        (lambda: losses.OVA()([[1.0]], [[0]], [0.0]), r"probabilities in \(0, 1\]"),
-        (lambda: losses.OVA()([[1.0]], [[0]], [2.0]), "for inverse propensities q pass 1/q"),
-        (lambda: losses.OVA()([[1.0]], [[0]], [np.nan]), "label 0 is nan"),
-        (lambda: losses.OVA()([[1.0]], [[0]], [1e-310]), "no finite inverse"),
-        (lambda: losses.OVA()([[1.0]], [[0]], [0.5, 0.5]), "one propensity for each of the 1"),
-        (lambda: losses.OVA()([[1.0]], [[0]], lt.JainPropensity()), "not fitted yet"),
-        (lambda: losses.OVA("softmax")([[1.0]], [[0]]), "base must be one of logistic"),
-        (lambda: losses.PAL("log")([[1.0]], [[0]]), "base must be one of softmax"),
-        (lambda: losses.PALN(estimate="exact")([[1.0]], [[0]]), "estimate must be one of"),
+        (lambda: losses.OVA()([1.0], [[0]]), "scores"),
+        (lambda: losses.OVA()([[np.nan]], [[0]]), "scores"),
+        (lambda: losses.OVA()([[1.0], [2.0]], [[0]]), r"\b2\b.*\b1\b"),
+        (lambda: losses.OVA()([[1.0, 2.0]], np.ones((1, 3))), r"\b3\b.*\b2\b"),
+        (lambda: losses.OVA()([[1.0]], [[0]], [0.0]), r"label 0.*\b0\b.*\(0, 1\]"),
+        (lambda: losses.OVA()([[1.0]], [[0]], [2.0]), "label 0.* 2.*1/q"),
+        (lambda: losses.OVA()([[1.0]], [[0]], [np.nan]), "label 0.*nan"),
+        (lambda: losses.OVA()([[1.0]], [[0]], [1e-310]), "1e-310"),
+        (lambda: losses.OVA()([[1.0]], [[0]], [0.5, 0.5]), r"\b1\b.*\(2,\)"),
+        (lambda: losses.OVA()([[1.0]], [[0]], lt.JainPropensity()), "JainPropensity"),
+        (lambda: losses.OVA("softmax")([[1.0]], [[0]]), "logistic.*softmax"),
+        (lambda: losses.PAL("log")([[1.0]], [[0]]), "softmax.*'log'"),
+        (lambda: losses.PALN(estimate="exact")([[1.0]], [[0]]), "estimate.*exact"),
         (
             lambda: losses.normalized_weights(np.array([[0.5]]), estimate="unbiased"),
-            "needs plain labels",
+            "plain labels",
         ),
-        (lambda: losses.surrogate_weights([0.5], balance="both"), "balance must be None"),
-        (lambda: losses.surrogate_weights([0.5], balance="after"), "balance needs counts"),
-        (lambda: losses.surrogate_weights(None), "propensity is None"),
-        (lambda: losses.class_balance([1], beta=1.0), r"beta must lie in \[0, 1\)"),
-        (lambda: losses.class_balance([-1]), "counts must be finite and not negative"),
-        (lambda: losses.Unbiased(losses.OVA(), draw="all")([[1.0]], [[0]]), "draw must be"),
-        (lambda: losses.Unbiased(losses.OVA(), max_exact=40)([[1.0]], [[0]]), "max_exact must"),
-        (lambda: losses.Unbiased(losses.OVA(), n_draws=0)([[1.0]], [[0]]), "n_draws must be"),
+        (lambda: losses.surrogate_weights([0.5], balance="both"), "balance.*both"),
+        (lambda: losses.surrogate_weights([0.5], balance="after"), "counts"),
+        (lambda: losses.surrogate_weights(None), "propensity"),
+        (lambda: losses.class_balance([1], beta=1.0), "beta"),
+        (lambda: losses.class_balance([-1]), "counts"),
+        (lambda: losses.Unbiased(losses.OVA(), draw="all")([[1.0]], [[0]]), "draw.*all"),
+        (lambda: losses.Unbiased(losses.OVA(), max_exact=40)([[1.0]], [[0]]), "max_exact.*40"),
+        (lambda: losses.Unbiased(losses.OVA(), n_draws=0)([[1.0]], [[0]]), "n_draws"),
     ],
 )
 def test_refusals(call: Any, message: str) -> None:
@@ -217,9 +217,9 @@ def test_a_beta_of_zero_balances_nothing() -> None:
 
 
 def test_scores_that_are_no_numbers() -> None:
-    with pytest.raises(TypeError, match="scores must be an array of numbers"):
+    with pytest.raises(TypeError, match="scores"):
         losses.OVA()([["a"]], [[0]])
-    with pytest.raises(TypeError, match="an array of propensities or a propensity model"):
+    with pytest.raises(TypeError, match="propensity"):
         losses.OVA()([[1.0]], [[0]], object())
 
 

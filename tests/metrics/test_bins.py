@@ -49,7 +49,7 @@ def test_frequencies_come_from_training_labels_too():
 
 @pytest.mark.parametrize("bad", [np.array([1, -1]), np.array([np.nan]), np.array([np.inf, 1])])
 def test_bad_frequencies_are_refused(bad):
-    with pytest.raises(ValueError, match="finite and not negative"):
+    with pytest.raises(ValueError, match="frequencies"):
         metrics.frequency_bins(bad)
 
 
@@ -74,5 +74,5 @@ def test_contributions_add_up_to_the_metric():
 
 
 def test_bins_of_other_labels_are_refused():
-    with pytest.raises(ValueError, match="made for 2 labels, but Y_true has 3"):
+    with pytest.raises(ValueError, match=r"\b2\b.*\b3\b"):
         metrics.contribution_by_bin(np.eye(3), np.eye(3), metrics.frequency_bins(np.ones(2)), k=1)

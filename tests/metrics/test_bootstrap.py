@@ -113,10 +113,10 @@ def test_nothing_to_resample():
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"confidence": 1.0}, ValueError, "between 0 and 1"),
-        ({"n_resamples": 0}, ValueError, "at least 1"),
-        ({"random_state": -1}, ValueError, "random_state must lie in"),
-        ({"k": 9}, ValueError, "predict with k=9"),
+        ({"confidence": 1.0}, ValueError, "confidence"),
+        ({"n_resamples": 0}, ValueError, "n_resamples"),
+        ({"random_state": -1}, ValueError, "random_state"),
+        ({"k": 9}, ValueError, "k=9"),
         ({"n_samples": 3}, TypeError, "n_samples"),
     ],
 )

@@ -24,14 +24,21 @@ def test_later_candidates_move_up():
 def test_the_result_is_as_deep_as_every_row_can_fill():
     assert metrics.filter_predictions(TOP, [[1, 1]]).k == 3  # that ranking had ended by itself
     assert metrics.filter_predictions(TOP, [[0, 2], [0, 1]]).k == 1
-    with pytest.raises(ValueError, match="nothing of the 3 labels of row 0"):
+    with pytest.raises(ValueError, match=r"\b3\b.*row 0"):
         metrics.filter_predictions(TOP, [[0, 0], [0, 1], [0, 2]])
-    with pytest.raises(ValueError, match="predict with k=3"):
+    with pytest.raises(ValueError, match="k=3"):
         metrics.precision_at_k([[0], [1]], metrics.filter_predictions(TOP, [[0, 2]]), k=3)
 
 
+def test_rankings_that_do_not_say_how_many_labels_there_are():
+    out = metrics.filter_predictions([[2, 0, 1], [1, 3, 0]], [[0, 2], [1, 7]])
+    assert out.indices.tolist() == [[0, 1], [1, 3]] and out.n_labels is None
+    with pytest.raises(ValueError, match="row 2"):
+        metrics.filter_predictions([[2, 0, 1], [1, 3, 0]], [[2, 0]])
+
+
 def test_asking_for_more_than_is_left_pads_and_warns():
-    with pytest.warns(UserWarning, match="1 rows have fewer than 3 labels left"):
+    with pytest.warns(UserWarning, match=r"\b1\b.*\b3\b"):
         out = metrics.filter_predictions(TOP, [[0, 2]], k=3)
     assert out.indices.tolist() == [[0, 1, -1], [1, 3, -1]]
 
@@ -45,16 +52,16 @@ def test_nothing_to_remove(pairs):
 @pytest.mark.parametrize(
     ("pairs", "error", "message"),
     [
-        ([[2, 0]], ValueError, "row 2, but there are 2 rows"),
+        ([[2, 0]], ValueError, "row 2.* 2 "),
         ([[-1, 0]], ValueError, "row -1"),
-        ([[0, 9]], ValueError, "label 9, but there are 9"),
+        ([[0, 9]], ValueError, "label 9.* 9 "),
         ([[0, -1]], ValueError, "label -1"),
-        ([[0, 0], [2, 0]], ValueError, "row 2, but there are 2 rows"),
+        ([[0, 0], [2, 0]], ValueError, "row 2.* 2 "),
         ([[0, 0], [-1, 0]], ValueError, "row -1"),
-        ([[0, 0], [0, 9]], ValueError, "label 9, but there are 9"),
+        ([[0, 0], [0, 9]], ValueError, "label 9.* 9 "),
         ([[0, 0], [0, -1]], ValueError, "label -1"),
         ([[0, 1, 2]], ValueError, r"shape \(m, 2\)"),
-        ([[0.5, 1]], TypeError, "whole numbers"),
+        ([[0.5, 1]], TypeError, "float64"),
     ],
 )
 def test_bad_pairs_are_refused(pairs, error, message):

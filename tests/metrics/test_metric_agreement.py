@@ -111,8 +111,7 @@ def test_napkinxc_compat_of_sets_and_labels(napkinxc, graded):
 @pytest.mark.parametrize("ours", ["macro_precision", "macro_recall", "macro_f1_measure"])
 def test_napkinxc_macro_at_k(napkinxc, ours):
     Y, top, _ = problem(4)
-    name = "abandonment" if ours == "hit_rate" else ours
-    theirs = getattr(napkinxc, f"{name}_at_k")(truth_lists(Y), as_lists(top), k=K)
+    theirs = getattr(napkinxc, f"{ours}_at_k")(truth_lists(Y), as_lists(top), k=K)
     metric = getattr(metrics, f"{ours.removesuffix('_measure')}_at_k")
     for k in range(1, K + 1):
         assert metric(Y, top, k, compat="napkinxc") == pytest.approx(theirs[k - 1], abs=1e-6)
@@ -210,7 +209,7 @@ def test_sklearn_ndcg_with_and_without_ties(sklearn_metrics, k, graded):
 
 def test_a_tie_that_is_cut_off_cannot_be_averaged():
     scores = np.array([[2.0, 1.0, 1.0, 1.0]])
-    with pytest.raises(ValueError, match="ends inside a run of equal scores at rank 2"):
+    with pytest.raises(ValueError, match=r"\b2\b.*sklearn"):
         metrics.ndcg_at_k([[1]], TopK.from_scores(scores, 3), k=2, compat="sklearn")
     value = metrics.dcg_at_k([[1]], TopK.from_scores(scores, 3), k=1, compat="sklearn")
     assert value == 0  # the run begins below rank 1

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import doctest
+import pickle
+import re
 from types import SimpleNamespace
 
 import metric_reference as ref
@@ -144,9 +147,15 @@ def test_results_do_not_depend_on_threads_or_container():
     assert values[0] == values[1] == values[2] == values[3]
 
 
-def test_the_old_name_of_the_hit_rate_warns():
-    with pytest.warns(DeprecationWarning, match="hit_rate_at_k"):
-        old = metrics.abandonment_at_k
-    assert old(TRUTH, SCORES, k=1) == metrics.hit_rate_at_k(TRUTH, SCORES, k=1)
-    with pytest.raises(AttributeError, match="no_such"):
-        metrics.no_such  # noqa: B018
+@pytest.mark.parametrize("name", [name for name in metrics.__all__ if name.endswith("_at_k")])
+def test_what_help_shows_is_true(name: str) -> None:
+    """Docstrings are put together when the module is imported: their examples are run as shown."""
+    metric = getattr(metrics, name)
+    assert (metric.__name__, metric.__qualname__) == (name, name)
+    (test,) = doctest.DocTestFinder(recurse=False).find(metric, name, globs={**vars(metrics)})
+    test.globs["np"] = np
+    assert len(test.examples) >= 1 and re.search(rf"\b{name}\(", test.docstring or "")
+    assert doctest.DocTestRunner().run(test).failed == 0
+    with pytest.raises(TypeError):
+        metric(k=1, of="nothing")
+    assert pickle.loads(pickle.dumps(metric)) is metric

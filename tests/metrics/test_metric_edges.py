@@ -51,9 +51,9 @@ def test_k_beyond_the_labels_is_padding(name):
 
 def test_a_ranking_that_is_cut_off_is_refused_beyond_its_slots():
     top = TopK([[0, 1]], [[0.9, 0.8]], n_labels=9)
-    with pytest.raises(ValueError, match="k is 5, but the ranking holds 2 labels per row"):
+    with pytest.raises(ValueError, match=r"\b5\b.*\b2\b"):
         metrics.precision_at_k([[0]], top, k=5)
-    with pytest.raises(ValueError, match="predict with k=3 or more"):
+    with pytest.raises(ValueError, match="k=3"):
         metrics.precision_at_k(None, metrics.match([[0]], top), k=3)
 
 
@@ -78,19 +78,19 @@ def test_ties_go_to_the_smaller_label():
 def test_label_lists_take_their_width_from_the_ranking():
     top = TopK([[5], [0]], [[1.0], [1.0]])
     assert metrics.coverage_at_k([[0], [0]], top, k=1) == pytest.approx(1 / 6)
-    with pytest.raises(ValueError, match="label id 5, but Y_true has 2 labels"):
+    with pytest.raises(ValueError, match=r"\b5\b.*\b2\b"):
         metrics.coverage_at_k(np.eye(2), top, k=1)
 
 
 @pytest.mark.parametrize(
     ("Y", "top", "message"),
     [
-        (np.eye(3), TopK([[0]], [[1.0]], 3), "3 rows but top has 1"),
-        (np.eye(3), np.eye(4), "Y_true has 3 labels, expected 4"),
-        (np.full((1, 2), 2.0), np.eye(2)[:1], "holds the value 2"),
+        (np.eye(3), TopK([[0]], [[1.0]], 3), r"\b3\b.*\b1\b"),
+        (np.eye(3), np.eye(4), r"\b3\b.*\b4\b"),
+        (np.full((1, 2), 2.0), np.eye(2)[:1], r"\b2\b"),
         (np.array([[np.nan, 1]]), np.eye(2)[:1], "NaN"),
-        (np.eye(2), np.array([[np.nan, 1], [0, 1]]), "scores holds NaN"),
-        (np.eye(2), np.ones(2), "TopK or a matrix of scores"),
+        (np.eye(2), np.array([[np.nan, 1], [0, 1]]), "NaN"),
+        (np.eye(2), np.ones(2), "top"),
     ],
 )
 def test_bad_input_is_refused(Y, top, message):
@@ -100,16 +100,16 @@ def test_bad_input_is_refused(Y, top, message):
 
 @pytest.mark.parametrize("k", [0, -1])
 def test_bad_k_is_refused(k):
-    with pytest.raises(ValueError, match="at least 1"):
+    with pytest.raises(ValueError, match=r"\bk\b"):
         metrics.precision_at_k(np.eye(2), np.eye(2), k=k)
-    with pytest.raises(TypeError, match="whole number"):
+    with pytest.raises(TypeError, match=r"\b1\.5\b"):
         metrics.precision_at_k(np.eye(2), np.eye(2), k=1.5)
 
 
 def test_rankings_that_end_before_their_slots_do_are_deep_enough():
     top = TopK([[0, 1, -1], [1, 0, -1]], [[2, 1, -np.inf]] * 2, n_labels=9)
     assert metrics.precision_at_k([[0], [1]], top, k=4) == 0.25
-    with pytest.raises(ValueError, match="predict with k=3"):
+    with pytest.raises(ValueError, match="k=3"):
         metrics.precision_at_k([[0], [1]], top.head(2), k=3)
 
 
@@ -123,9 +123,9 @@ def test_empty_slots_are_no_ties():
 
 
 def test_unknown_options_are_refused():
-    with pytest.raises(ValueError, match="choose one of napkinxc, pecos"):
+    with pytest.raises(ValueError, match=r"matlab.*napkinxc, pecos"):
         metrics.precision_at_k(np.eye(2), np.eye(2), k=1, compat="matlab")
-    with pytest.raises(ValueError, match="'all' or 'present'"):
+    with pytest.raises(ValueError, match="'some'"):
         metrics.macro_f1_at_k(np.eye(2), np.eye(2), k=1, labels="some")
     with pytest.raises(TypeError):
         metrics.precision_at_k(np.eye(2), np.eye(2), k=1, average="macro")
@@ -134,13 +134,13 @@ def test_unknown_options_are_refused():
 @pytest.mark.parametrize(
     ("p", "message"),
     [
-        ([1.0, 2.0], "pass 1/q"),
-        ([1.0, 0.0], "lie in"),
-        ([1.0, np.nan], "lie in"),
-        ([1.0], "one propensity for each of the 2 labels"),
+        ([1.0, 2.0], "1/q"),
+        ([1.0, 0.0], r"\(0, 1\]"),
+        ([1.0, np.nan], r"\(0, 1\]"),
+        ([1.0], r"\b2\b.*\(1,\)"),
         (SimpleNamespace(inverse_=[1.0, np.inf]), "finite"),
         (SimpleNamespace(inverse_=[1.0, -1.0]), "not negative"),
-        (SimpleNamespace(fit=None), "not fitted"),
+        (SimpleNamespace(fit=None), "SimpleNamespace"),
     ],
 )
 def test_bad_propensities_are_refused(p, message):
@@ -157,7 +157,7 @@ def test_matches_belong_to_their_truth():
     Y = sp.identity(2, format="csr")
     m = metrics.match(Y, np.eye(2))
     assert metrics.precision_at_k(Y, m, k=1) == metrics.precision_at_k(None, m, k=1) == 1
-    with pytest.raises(ValueError, match="another Y_true"):
+    with pytest.raises(ValueError, match="Y_true"):
         metrics.precision_at_k(Y.copy(), m, k=1)
 
 

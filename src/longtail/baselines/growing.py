@@ -38,36 +38,24 @@ def add_labels(
         if not (isinstance(negatives, (tuple, list)) and len(negatives) == 2):
             raise TypeError("negatives must be a pair (X, Y) of further rows and their labels")
         further, _, their = _given(model, negatives[0], None, negatives[1])
-        X = np.vstack([X, further]) if model.blocks_ is not None else sp.vstack([X, further])
+        X = _stacked(X, further)
         old = sp.vstack([old, their], format="csr")
         new = sp.vstack([new, sp.csr_matrix((further.shape[0], new.shape[1]), dtype=np.float32)])
     vocabulary = grown_names(model.label_names_, names, new.shape[1])
     if new.shape[1] == 0:
         return
-    rows, weights, exponent = model._stored_rows()
-    scaled = scale_rows(X)
-    if exponent is None:
-        their_weights = scaled.inverse_norms
-    else:
-        highest = max(exponent, int(scaled.exponents.max(initial=exponent)))
-        weights = np.ldexp(weights, exponent - highest)
-        their_weights = np.ldexp(1.0, scaled.exponents - highest)
-        exponent = highest
-    told = (None, None) if exponent is None else (weights, their_weights)
-    place = _places(_keys(rows, told[0]), _keys(scaled.rows, told[1]))
-    fresh = place >= len(weights)
-    n = len(weights) + int(fresh.sum())
-    known = sp.csr_matrix(model.labels_[2::-1], shape=(len(weights), n_old))
+    rows = model._training_rows()
+    n_rows = rows.shape[0]
+    normalized = model.exponent_ is None
+    if normalized:
+        X = scale_rows(X).rows  # as those of the model are
+    place = _places(_keys(rows), _keys(X))
+    fresh = place >= n_rows
+    known = sp.csr_matrix(model.labels_[2::-1], shape=(n_rows, n_old))
     known = sp.vstack([known, sp.csr_matrix(old)[fresh]], format="csr")
     come = sp.csr_matrix(new).tocoo()
-    come = sp.csr_matrix((come.data, (place[come.row], come.col)), shape=(n, new.shape[1]))
-    weights = np.concatenate([weights, their_weights[fresh]])
-    if model.blocks_ is None:
-        rows = sp.vstack([rows, scaled.rows[fresh]], format="csr")
-    else:
-        rows = np.concatenate([rows, scaled.rows[fresh]])
-    model._keep_rows(rows, weights, exponent)
-    model.labels_ = csr_args(sp.hstack([known, come], format="csr"))
+    come = sp.csr_matrix((come.data, (place[come.row], come.col)), (known.shape[0], new.shape[1]))
+    model._keep(_stacked(rows, X[fresh]), sp.hstack([known, come], format="csr"), normalized)
     model.n_labels_, model.label_names_ = n_old + new.shape[1], vocabulary
 
 
@@ -114,11 +102,14 @@ def _places(keys: list[bytes], come: list[bytes]) -> np.ndarray:
     return out
 
 
-def _keys(rows: Any, weights: np.ndarray | None) -> list[bytes]:
-    """Return what tells each row apart: its features and, where lengths count, its weight."""
-    lengths = [b""] * rows.shape[0] if weights is None else [w.tobytes() for w in weights]
+def _stacked(above: Any, below: Any) -> Any:
+    return sp.vstack([above, below], "csr") if sp.issparse(above) else np.vstack([above, below])
+
+
+def _keys(rows: Any) -> list[bytes]:
+    """Return what tells each row apart."""
     if not sp.issparse(rows):
-        return [row.tobytes() + length for row, length in zip(rows, lengths, strict=True)]
+        return [row.tobytes() for row in rows]
     ids, values = rows.indices.astype(np.int32, copy=False), rows.data
-    spans = zip(rows.indptr[:-1], rows.indptr[1:], lengths, strict=True)
-    return [ids[a:b].tobytes() + values[a:b].tobytes() + length for a, b, length in spans]
+    spans = zip(rows.indptr[:-1], rows.indptr[1:], strict=True)
+    return [ids[a:b].tobytes() + values[a:b].tobytes() for a, b in spans]

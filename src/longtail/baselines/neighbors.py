@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from longtail import persist
 from longtail._native import core, csr_args, n_threads
+from longtail._products import PackedRows
 from longtail._validation import as_features, as_k
 from longtail.answers.label_filter import LabelFilter
 from longtail.answers.topk import TopK
@@ -95,32 +96,34 @@ class NearestNeighbors(ProbabilityRanker):
 
     def _fit(self, X: Any, Y: Any) -> None:
         self._check_params()
+        self._keep(X, Y, self.normalize)
+
+    def _keep(self, X: Any, Y: Any, normalize: bool) -> None:
         scaled = scale_rows(X)
-        row_weights, exponent = scaled.inverse_norms, None
-        if not self.normalize:
-            exponent = int(scaled.exponents.max())
-            row_weights = np.ldexp(1.0, scaled.exponents - exponent)
-        self._keep_rows(scaled.rows, row_weights, exponent)
+        self.row_weights_, self.exponent_ = scaled.inverse_norms, None
+        if not normalize:
+            self.exponent_ = int(scaled.exponents.max())
+            self.row_weights_ = np.ldexp(1.0, scaled.exponents - self.exponent_)
+        self.postings_ = self.blocks_ = None
+        if sp.issparse(X):
+            self.postings_ = csr_args(scaled.rows.tocsc().T)
+        else:
+            self.blocks_ = PackedRows(scaled.rows).blocks
         self.labels_ = csr_args(Y)
 
-    def _keep_rows(self, rows: Any, row_weights: np.ndarray, exponent: int | None) -> None:
-        """Take over scaled rows, sparse or dense, and what their products are multiplied by."""
-        self.postings_ = self.blocks_ = None
-        if sp.issparse(rows):
-            self.postings_ = csr_args(rows.tocsc().T)
-        else:
-            self.blocks_ = _pack(rows)
-        self.row_weights_, self.exponent_ = row_weights, exponent
-
-    def _stored_rows(self) -> tuple[Any, np.ndarray, int | None]:
-        """Return what ``_keep_rows`` took."""
-        n = len(self.row_weights_)
+    def _training_rows(self) -> Any:
+        """Return the rows of ``fit``, sparse or dense; normalised ones up to powers of two."""
+        n, d = len(self.row_weights_), self.n_features_in_
+        exponents = np.zeros(n, np.int32)
+        if self.exponent_ is not None:
+            exponents = np.frexp(self.row_weights_)[1] - 1 + self.exponent_
         if self.postings_ is None:
             assert self.blocks_ is not None
-            rows = self.blocks_.transpose(0, 2, 1).reshape(-1, self.n_features_in_)[:n]
-        else:
-            rows = sp.csr_matrix(self.postings_[2::-1], shape=(self.n_features_in_, n)).T.tocsr()
-        return rows, self.row_weights_, self.exponent_
+            rows = self.blocks_.transpose(0, 2, 1).reshape(16 * len(self.blocks_), d)[:n]
+            return np.ldexp(rows, exponents[:, None])
+        rows = sp.csr_matrix(self.postings_[2::-1], shape=(d, n)).T.tocsr()
+        rows.data = np.ldexp(rows.data, np.repeat(exponents, np.diff(rows.indptr)))
+        return rows
 
     def _check_params(self) -> None:
         as_k(self.n_neighbors, "n_neighbors")
@@ -294,11 +297,3 @@ def _softmax(similarity: np.ndarray, ids: np.ndarray, temperature: float) -> np.
     distance = np.where(there, similarity[:, :1] - np.where(there, similarity, 0.0), 0.0)
     weights = np.exp(-np.maximum(distance, 0.0) / temperature)
     return np.where(there, weights, 0.0).astype(np.float32)
-
-
-def _pack(rows: np.ndarray) -> np.ndarray:
-    n, d = rows.shape
-    n_blocks = -(-n // 16)
-    padded = np.zeros((n_blocks * 16, d), np.float32)
-    padded[:n] = rows
-    return np.ascontiguousarray(padded.reshape(n_blocks, 16, d).transpose(0, 2, 1))

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from longtail import persist
-from longtail._native import core
 from longtail.answers.label_filter import LabelFilter
 from longtail.answers.topk import TopK
 from longtail.calibrate.ranker import ProbabilityRanker
@@ -39,22 +38,15 @@ class Popularity(ProbabilityRanker):
         self.prior_ = (counts / Y.shape[0]).astype(np.float32)
 
     def _predict_topk(self, X: Any, k: int) -> TopK:
-        best = TopK.from_scores(self.prior_.reshape(1, -1), k, n_jobs=1)
-        rows = np.zeros(X.shape[0], dtype=np.intp)
-        return best[rows]
+        return self._ranked(X.shape[0], slice(None), k)
 
     def _predict_allowed(self, X: Any, k: int, labels: LabelFilter) -> TopK:
-        if labels.shared:
-            return self._best(labels.allowed(0, 1), k)[np.zeros(X.shape[0], dtype=np.intp)]
-        parts = [self._best(labels.allowed(*block), k) for block in labels.blocks()]
-        if not parts:
-            return self._predict_topk(X, k)
-        return TopK.stacked(parts, self.n_labels_)
+        return labels.best(k, lambda rows, ids, k: self._ranked(rows.stop - rows.start, ids, k))
 
-    def _best(self, allowed: np.ndarray, k: int) -> TopK:
-        ids, scores = core.topk_dense(np.where(allowed, self.prior_, np.float32(-np.inf)), k, 1)
-        ids[scores == -np.inf] = -1
-        return TopK._trusted(ids, scores, self.n_labels_)
+    def _ranked(self, n_rows: int, ids: Any, k: int) -> TopK:
+        """Return the k most frequent of some labels, numbered by their place among them."""
+        best = TopK.from_scores(self.prior_[ids].reshape(1, -1), k, n_jobs=1)
+        return best[np.zeros(n_rows, dtype=np.intp)]
 
     def _scores_are_probabilities(self) -> bool:
         return True  # the prior is a label's probability when nothing else is known

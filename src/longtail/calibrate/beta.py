@@ -3,18 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from longtail.calibrate.calibrator import (
-    LIMIT,
-    Calibrator,
-    as_pairs,
-    checked_array,
-    fit_logistic,
-    sigmoid,
-)
+from longtail.calibrate.calibrator import Calibrator, fit_logistic, sigmoid
 from longtail.exceptions import ModelFormatError
 
 __all__ = ["Beta"]
@@ -44,49 +36,17 @@ class Beta(Calibrator):
     name = "beta"
 
     @classmethod
-    def fit(cls, scores: Any, hits: Any) -> Beta:
-        """Fit the curve by maximum likelihood on pairs (m,).
-
-        Parameters
-        ----------
-        scores : array of shape (m,)
-            Scores.
-        hits : array of shape (m,)
-            1 where the answer was right, else 0.
-        """
-        scores, hits = as_pairs(scores, hits)
+    def _fit(cls, scores: np.ndarray, hits: np.ndarray) -> Beta:
         squash = bool(scores.min() < 0 or scores.max() > 1)
         a, b, c = fit_logistic(_logs(scores, squash), hits).tolist()
         return cls(a, b, c, squash)
 
-    def transform(self, scores: Any) -> np.ndarray:
-        """Return probabilities of the shape of ``scores``.
-
-        Parameters
-        ----------
-        scores : array
-            Scores, of any shape.
-        """
-        scores = np.clip(np.asarray(scores, np.float64), -LIMIT, LIMIT)
+    def _at(self, scores: np.ndarray) -> np.ndarray:
         return sigmoid(_logs(scores, self.squash) @ np.array([self.a, self.b]) + self.c)
 
-    def arrays(self) -> dict[str, np.ndarray]:
-        """Return what was learned."""
-        return {"curve": np.array([self.a, self.b, self.c, float(self.squash)])}
-
-    @classmethod
-    def from_arrays(cls, arrays: dict[str, np.ndarray]) -> Beta:
-        """Return the curve with these numbers.
-
-        Parameters
-        ----------
-        arrays : mapping
-            What ``arrays`` returned.
-        """
-        a, b, c, squash = checked_array(arrays, "curve", 4).tolist()
-        if a < 0 or b < 0 or squash not in (0, 1):
+    def _check(self) -> None:
+        if self.a < 0 or self.b < 0 or self.squash not in (0, 1):
             raise ModelFormatError("the powers of a beta calibrator must not be negative")
-        return cls(a, b, c, bool(squash))
 
 
 def _logs(scores: np.ndarray, squash: bool) -> np.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import fields
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -24,18 +25,20 @@ LIMIT = float(np.finfo(np.float32).max)  # what infinite scores are cut to
 
 
 class Calibrator(ABC):
-    """Learned arrays and two methods: ``fit(scores, hits)`` and ``transform(scores)``.
+    """A function fitted by ``fit(scores, hits)`` and applied by ``transform(scores)``.
 
     ``scores`` (m,) float, of answered pairs of row and label; ``hits`` (m,) in [0, 1], whether (or
     how much) the label was true. ``transform`` maps an array of any shape to probabilities,
     float64, that never fall where scores rise (but for rounding). -inf, the logarithm of a product
     that vanished, is a score like any other.
+
+    A subclass is a dataclass of numbers with ``_fit``, ``_at`` and ``_check``; scores come to it as
+    float64, finite.
     """
 
     name: ClassVar[str]
 
     @classmethod
-    @abstractmethod
     def fit(cls: type[SomeCalibrator], scores: Any, hits: Any) -> SomeCalibrator:
         """Learn from held-out pairs.
 
@@ -46,8 +49,8 @@ class Calibrator(ABC):
         hits : array of shape (m,)
             1 where the answer was right, else 0.
         """
+        return cls._fit(*as_pairs(scores, hits))
 
-    @abstractmethod
     def transform(self, scores: Any) -> np.ndarray:
         """Return probabilities of the shape of ``scores``.
 
@@ -56,13 +59,13 @@ class Calibrator(ABC):
         scores : array
             Scores, of any shape.
         """
+        return self._at(np.clip(np.asarray(scores, np.float64), -LIMIT, LIMIT))
 
-    @abstractmethod
     def arrays(self) -> dict[str, np.ndarray]:
         """Return what was learned, by name, float64."""
+        return {"curve": np.array([float(getattr(self, f.name)) for f in fields(self)])}  # type: ignore[arg-type]
 
     @classmethod
-    @abstractmethod
     def from_arrays(cls: type[SomeCalibrator], arrays: dict[str, np.ndarray]) -> SomeCalibrator:
         """Return the calibrator with these arrays, refused if they are none of its kind.
 
@@ -71,6 +74,23 @@ class Calibrator(ABC):
         arrays : mapping
             What ``arrays`` returned.
         """
+        numbers = checked_array(arrays, "curve", len(fields(cls)))  # type: ignore[arg-type]
+        found = cls(*numbers.tolist())
+        found._check()
+        return found
+
+    @classmethod
+    @abstractmethod
+    def _fit(cls: type[SomeCalibrator], scores: np.ndarray, hits: np.ndarray) -> SomeCalibrator:
+        """Learn from checked pairs."""
+
+    @abstractmethod
+    def _at(self, scores: np.ndarray) -> np.ndarray:
+        """Return probabilities of finite scores."""
+
+    @abstractmethod
+    def _check(self) -> None:
+        """Raise ModelFormatError if the numbers make no rising function."""
 
 
 def as_pairs(scores: Any, hits: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from longtail.calibrate.calibrator import LIMIT, Calibrator, as_pairs, checked_array
+from longtail.calibrate.calibrator import Calibrator, checked_array
 from longtail.exceptions import ModelFormatError
 
 __all__ = ["Isotonic", "pool_adjacent_violators"]
@@ -37,17 +36,7 @@ class Isotonic(Calibrator):
     name = "isotonic"
 
     @classmethod
-    def fit(cls, scores: Any, hits: Any) -> Isotonic:
-        """Fit the curve by least squares on pairs (m,).
-
-        Parameters
-        ----------
-        scores : array of shape (m,)
-            Scores.
-        hits : array of shape (m,)
-            1 where the answer was right, else 0.
-        """
-        scores, hits = as_pairs(scores, hits)
+    def _fit(cls, scores: np.ndarray, hits: np.ndarray) -> Isotonic:
         order = np.argsort(scores, kind="stable")
         scores, hits = scores[order], hits[order]
         new = np.ones(len(scores), bool)
@@ -67,16 +56,13 @@ class Isotonic(Calibrator):
         values[-1] = min(values[-1], max([1 - 1 / (counts[-1] + 2), *values[-2:-1]]))
         return cls(knots, values)
 
-    def transform(self, scores: Any) -> np.ndarray:
-        """Return probabilities of the shape of ``scores``.
-
-        Parameters
-        ----------
-        scores : array
-            Scores, of any shape.
-        """
-        scores = np.clip(np.asarray(scores, np.float64), -LIMIT, LIMIT)
+    def _at(self, scores: np.ndarray) -> np.ndarray:
         return np.asarray(np.interp(scores, self.knots, self.values))
+
+    def _check(self) -> None:
+        falls = (np.diff(self.knots) < 0).any() or (np.diff(self.values) < 0).any()
+        if not len(self.knots) or falls or self.values[0] < 0 or self.values[-1] > 1:
+            raise ModelFormatError("an isotonic calibrator must rise within [0, 1]")
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return what was learned."""
@@ -92,11 +78,9 @@ class Isotonic(Calibrator):
             What ``arrays`` returned.
         """
         knots = checked_array(arrays, "knots", None)
-        values = checked_array(arrays, "values", len(knots))
-        falls = (np.diff(knots) < 0).any() or (np.diff(values) < 0).any()
-        if not len(knots) or falls or values[0] < 0 or values[-1] > 1:
-            raise ModelFormatError("an isotonic calibrator must rise within [0, 1]")
-        return cls(knots, values)
+        found = cls(knots, checked_array(arrays, "values", len(knots)))
+        found._check()
+        return found
 
 
 def pool_adjacent_violators(means: np.ndarray, sizes: np.ndarray) -> np.ndarray:

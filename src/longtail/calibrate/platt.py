@@ -3,18 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from longtail.calibrate.calibrator import (
-    LIMIT,
-    Calibrator,
-    as_pairs,
-    checked_array,
-    fit_logistic,
-    sigmoid,
-)
+from longtail.calibrate.calibrator import Calibrator, fit_logistic, sigmoid
 from longtail.exceptions import ModelFormatError
 
 __all__ = ["Platt"]
@@ -38,44 +30,12 @@ class Platt(Calibrator):
     name = "platt"
 
     @classmethod
-    def fit(cls, scores: Any, hits: Any) -> Platt:
-        """Fit the curve by maximum likelihood on pairs (m,).
-
-        Parameters
-        ----------
-        scores : array of shape (m,)
-            Scores.
-        hits : array of shape (m,)
-            1 where the answer was right, else 0.
-        """
-        scores, hits = as_pairs(scores, hits)
+    def _fit(cls, scores: np.ndarray, hits: np.ndarray) -> Platt:
         return cls(*fit_logistic(scores[:, None], hits).tolist())
 
-    def transform(self, scores: Any) -> np.ndarray:
-        """Return probabilities of the shape of ``scores``.
-
-        Parameters
-        ----------
-        scores : array
-            Scores, of any shape.
-        """
-        scores = np.clip(np.asarray(scores, np.float64), -LIMIT, LIMIT)
+    def _at(self, scores: np.ndarray) -> np.ndarray:
         return sigmoid(self.slope * scores + self.intercept)
 
-    def arrays(self) -> dict[str, np.ndarray]:
-        """Return what was learned."""
-        return {"curve": np.array([self.slope, self.intercept])}
-
-    @classmethod
-    def from_arrays(cls, arrays: dict[str, np.ndarray]) -> Platt:
-        """Return the curve with these numbers.
-
-        Parameters
-        ----------
-        arrays : mapping
-            What ``arrays`` returned.
-        """
-        slope, intercept = checked_array(arrays, "curve", 2).tolist()
-        if slope < 0:
+    def _check(self) -> None:
+        if self.slope < 0:
             raise ModelFormatError("the slope of a calibrator must not be negative")
-        return cls(slope, intercept)

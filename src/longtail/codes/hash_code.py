@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,7 @@ from longtail.exceptions import ModelFormatError
 __all__ = ["AGGREGATIONS", "LINKS", "HashCode", "default_size"]
 
 LINKS = {"identity": 0, "sigmoid": 1, "hinge": 2, "softmax": 3}
-AGGREGATIONS = ("mean", "logits", "min", "median", "unbiased")
-_NATIVE_AGGREGATION = {"mean": 0, "logits": 0, "unbiased": 0, "min": 1, "median": 2}
+AGGREGATIONS = {"mean": 0, "logits": 0, "min": 1, "median": 2, "unbiased": 0}  # for the decoder
 _MOST_MEDIAN = 64
 _MOST_BUCKETS = np.iinfo(np.int32).max
 
@@ -90,7 +90,7 @@ class HashCode(Estimator):
     """
 
     type_tag = "hash-code"
-    _not_copied = ("_native_decoder",)
+    _not_copied = ("_decoder",)
 
     table_: np.ndarray
     seeds_: np.ndarray
@@ -187,16 +187,14 @@ class HashCode(Estimator):
         return np.concatenate(drawn).astype(np.uint32)
 
     def _set(self, table: np.ndarray, seeds: np.ndarray, n_buckets: int) -> None:
-        self.__dict__.pop("_native_decoder", None)
-        self.__dict__.pop("_ties", None)
+        for made in ("_decoder", "n_ties_"):
+            vars(self).pop(made, None)
         self.table_, self.seeds_, self.n_buckets_ = table, seeds, n_buckets
 
-    @property
+    @cached_property
     def n_ties_(self) -> int:
         """Labels that share all buckets with an earlier one; counted when first asked for."""
-        if "_ties" not in self.__dict__:
-            self.__dict__["_ties"] = len(self.twins()[0])
-        return int(self.__dict__["_ties"])
+        return len(self.twins()[0])
 
     @property
     def n_labels_(self) -> int:
@@ -269,11 +267,11 @@ class HashCode(Estimator):
             if B == 1:
                 raise ValueError("the unbiased estimate needs at least two buckets")
             scale, offset = B / (B - 1) / R, -1.0 / (B - 1)
-        ids, found = self._decoder().decode(
+        ids, found = self._decoder.decode(
             scores.reshape(len(scores), R, B),
             min(as_k(k), self.n_labels_),
             link=0 if self.aggregation == "logits" else LINKS[self.link],
-            aggregation=_NATIVE_AGGREGATION[self.aggregation],
+            aggregation=AGGREGATIONS[self.aggregation],
             scale=scale,
             offset=offset,
             exact=self.candidates is None,
@@ -285,13 +283,10 @@ class HashCode(Estimator):
         )
         return TopK._trusted(ids, found, self.n_labels_)
 
+    @cached_property
     def _decoder(self) -> Any:
-        """Return the native decoder, made on first use and not part of the state."""
-        decoder = self.__dict__.get("_native_decoder")
-        if decoder is None:
-            decoder = core.BucketDecoder(self.table_, self.n_buckets_, n_threads(self.n_jobs))
-            self.__dict__["_native_decoder"] = decoder
-        return decoder
+        """The native decoder, made on first use and not part of the state."""
+        return core.BucketDecoder(self.table_, self.n_buckets_, n_threads(self.n_jobs))
 
     def with_labels(self, count: int, buckets: Any = None) -> HashCode:
         """Return a code with ``count`` more labels, numbered after the present ones; nothing to
@@ -338,7 +333,7 @@ class HashCode(Estimator):
         table = self.table_ if whole else np.ascontiguousarray(self.table_[labels])
         out._set(table, self.seeds_, self.n_buckets_)
         if whole:
-            out.__dict__["_native_decoder"] = self._decoder()
+            out._decoder = self._decoder
         return out
 
     def twins(self) -> tuple[np.ndarray, np.ndarray]:
@@ -352,15 +347,13 @@ class HashCode(Estimator):
             key *= np.uint64(0xBF58476D1CE4E5B9)
             key ^= key >> np.uint64(29)
         order = np.argsort(key, kind="stable")
-        same = key[order][1:] == key[order][:-1]
-        later, earlier = order[1:][same], order[:-1][same]
-        real = (self.table_[later] == self.table_[earlier]).all(axis=1)
-        later, earlier = later[real], earlier[real]
-        first: dict[int, int] = {}
-        for label, before in zip(later.tolist(), earlier.tolist(), strict=True):
-            first[label] = first.get(before, before)
-        labels = np.array(sorted(first), np.int64)
-        return labels, np.array([first[label] for label in labels.tolist()], np.int64)
+        later, earlier = order[1:], order[:-1]
+        same = key[later] == key[earlier]
+        same[same] = (self.table_[later[same]] == self.table_[earlier[same]]).all(axis=1)
+        new = np.concatenate([[True], ~same])
+        firsts = order[new][np.cumsum(new) - 1]
+        by_label = np.argsort(order[~new])
+        return order[~new][by_label], firsts[~new][by_label]
 
     def _get_state(self) -> persist.State:
         state = super()._get_state()

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from longtail._products import times_dense
 from longtail._validation import as_k
 
-__all__ = ["orthonormal", "truncated_svd"]
+__all__ = ["truncated_svd"]
 
 _OVERSAMPLING = 10
 
@@ -52,58 +52,38 @@ def truncated_svd(
     array([3., 2.], dtype=float32)
     """
     c = as_k(n_components, "n_components")
-    n, m = Y.shape
     Y = sp.csr_matrix(Y, dtype=np.float32)
     Yt = Y.T.tocsr()
     Yt.sort_indices()
-    if n > m:  # the subspace lives on the shorter side
-        V, s, U = _left(Yt, Y, c, seed, n_passes, n_threads)
-    else:
-        U, s, V = _left(Y, Yt, c, seed, n_passes, n_threads)
-    signs = np.sign(V[np.abs(V).argmax(axis=0), np.arange(V.shape[1])])
-    signs[signs == 0] = 1
-    return U * signs, s, V * signs
-
-
-def _left(
-    A: sp.csr_matrix, At: sp.csr_matrix, c: int, seed: int, n_passes: int, threads: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Krylov space of the left side of A (rows no more than columns)."""
-    n = A.shape[0]
-    width = min(c + _OVERSAMPLING, n)
+    wide = Y.shape[0] <= Y.shape[1]
+    A, At = (Y, Yt) if wide else (Yt, Y)  # the subspace lives on the shorter side
+    n, width = A.shape[0], min(c + _OVERSAMPLING, A.shape[0])
     start: Any = np.random.default_rng(seed).standard_normal((A.shape[1], width), np.float32)
-    block = orthonormal(times_dense(A, start, threads))
-    blocks = [block]
+    blocks = [_orthonormal(times_dense(A, start, n_threads))]
     while len(blocks) <= n_passes and len(blocks) * width < n:
-        block = times_dense(A, times_dense(At, block, threads), threads)
+        block = times_dense(A, times_dense(At, blocks[-1], n_threads), n_threads)
         for before in blocks:  # twice is enough, once is not
             block = block - before @ (before.T @ block)
-        block = orthonormal(block)
-        blocks.append(block)
-    basis = orthonormal(np.concatenate(blocks, axis=1)) if len(blocks) > 1 else block
-    small = times_dense(At, basis, threads)  # (m, width): A^T Q
+        blocks.append(_orthonormal(block))
+    basis = _orthonormal(np.concatenate(blocks, axis=1)) if len(blocks) > 1 else blocks[0]
+    small = times_dense(At, basis, n_threads)  # (m, width): A^T Q
     gram = small.astype(np.float64)
     values, vectors = np.linalg.eigh(gram.T @ gram)
     order = np.argsort(-values)[:c]
     s = np.sqrt(np.maximum(values[order], 0))
     keep = s > (s[0] * 1e-6 if len(s) else 0)
-    U = basis @ vectors[:, order].astype(np.float32)
     inverse = np.where(keep, 1 / np.where(keep, s, 1), 0)
-    V = (small @ (vectors[:, order] * inverse).astype(np.float32)).astype(np.float32)
-    s = np.where(keep, s, 0).astype(np.float32)
-    U = U * keep
-    return _widen(U, c), _widen(s, c), _widen(V, c)
+    left = basis @ vectors[:, order].astype(np.float32) * keep
+    right = (small @ (vectors[:, order] * inverse).astype(np.float32)).astype(np.float32)
+    lacking = (0, c - len(s))  # of the rank: zeros
+    s = np.pad(np.where(keep, s, 0).astype(np.float32), lacking)
+    left, right = (np.pad(side, [(0, 0), lacking]) for side in (left, right))
+    U, V = (left, right) if wide else (right, left)
+    signs = np.sign(V[np.abs(V).argmax(axis=0), np.arange(c)])
+    signs[signs == 0] = 1
+    return U * signs, s, V * signs
 
 
-def orthonormal(block: np.ndarray) -> np.ndarray:
+def _orthonormal(block: np.ndarray) -> np.ndarray:
     """Return an orthonormal basis of the columns, by QR in double precision."""
     return np.linalg.qr(block.astype(np.float64))[0].astype(np.float32)  # type: ignore[no-any-return]
-
-
-def _widen(array: np.ndarray, c: int) -> np.ndarray:
-    """Return zeros for what the rank lacks."""
-    if array.shape[-1] == c:
-        return np.ascontiguousarray(array, dtype=np.float32)
-    out = np.zeros((*array.shape[:-1], c), np.float32)
-    out[..., : array.shape[-1]] = array
-    return out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,20 +19,10 @@ from longtail.codes.randomized_svd import truncated_svd
 from longtail.exceptions import ModelFormatError
 from longtail.features.unit_length import unit_rows
 
-__all__ = ["RECOVERIES", "SVDCode", "default_components"]
+__all__ = ["RECOVERIES", "SVDCode", "training_labels"]
 
 RECOVERIES = ("inner", "cosine", "labels")
 WEIGHTS = ("similarity", "clipped", "uniform")
-
-
-def default_components(n_rows: int, n_labels: int) -> int:
-    """Return the number of directions where the user names none: the paper's 50 to 200, never more
-    than the rank.
-
-    >>> default_components(41_333, 22_625), default_components(90, 12)
-    (200, 12)
-    """
-    return max(1, min(200, n_rows, n_labels))
 
 
 class SVDCode(Estimator):
@@ -54,7 +45,7 @@ class SVDCode(Estimator):
     Parameters
     ----------
     n_components : int or None
-        c; None for at most 200.
+        c, never more than the rank can be; None for 200, the most of the paper.
     recovery : str
         See above.
     n_neighbors : int
@@ -81,7 +72,7 @@ class SVDCode(Estimator):
     """
 
     type_tag = "svd-code"
-    _not_copied = ("_derived",)
+    _not_copied = ("_layouts",)
 
     codes_: np.ndarray
     label_vectors_: np.ndarray
@@ -122,8 +113,7 @@ class SVDCode(Estimator):
         if 0 in Y.shape:
             raise ValueError(f"Y has the shape {Y.shape}: nothing to decompose")
         threads = n_threads(self.n_jobs)
-        c = self.n_components
-        c = default_components(*Y.shape) if c is None else min(c, *Y.shape)
+        c = min(200 if self.n_components is None else self.n_components, *Y.shape)
         _, s, V = truncated_svd(
             Y,
             c,
@@ -148,16 +138,9 @@ class SVDCode(Estimator):
         as_k(self.n_passes, "n_passes")
         n_threads(self.n_jobs)
 
-    def _set(
-        self,
-        codes: np.ndarray,
-        label_vectors: np.ndarray,
-        singular_values: np.ndarray,
-        labels: persist.CsrArrays,
-    ) -> None:
-        self.__dict__.pop("_derived", None)
-        self.codes_, self.label_vectors_ = codes, label_vectors
-        self.singular_values_, self.labels_ = singular_values, labels
+    def _set(self, Z: np.ndarray, V: np.ndarray, s: np.ndarray, labels: persist.CsrArrays) -> None:
+        vars(self).pop("_layouts", None)
+        self.codes_, self.label_vectors_, self.singular_values_, self.labels_ = Z, V, s, labels
 
     @property
     def n_labels_(self) -> int:
@@ -195,15 +178,14 @@ class SVDCode(Estimator):
         queries = self._queries(scores)
         k, threads = min(as_k(k), self.n_labels_), n_threads(self.n_jobs)
         if self.recovery == "labels":
-            ids, found = self._packed("labels").top(queries, k, threads)
+            ids, found = self._index("labels", PackedRows).top(queries, k, threads)
         else:
-            rows, similarity = self.neighbors(queries)
-            weights = similarity
+            rows, votes = self.neighbors(queries)
             if self.weights == "clipped":
-                weights = np.maximum(similarity, 0)
+                votes = np.maximum(votes, 0)
             elif self.weights == "uniform":
-                weights = np.ones_like(similarity)
-            ids, found = core.sum_votes(rows, weights, self.labels_, k, threads)
+                votes = np.ones_like(votes)
+            ids, found = core.sum_votes(rows, votes, self.labels_, k, threads)
         return TopK._trusted(ids, found, self.n_labels_)
 
     def neighbors(self, queries: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -218,13 +200,13 @@ class SVDCode(Estimator):
         self._check_fitted()
         self._check_params()
         queries = self._queries(queries)
+        name = "inner"
         if self.recovery == "cosine":
-            queries = unit_rows(queries)
+            name, queries = "cosine", unit_rows(queries)
         q, threads = min(self.n_neighbors, len(self.codes_)), n_threads(self.n_jobs)
-        name = "cosine" if self.recovery == "cosine" else "inner"
         if self.n_probes is None:
-            return self._packed(name).top(queries, q, threads)
-        lists = self._derive(f"lists-{name}", lambda: self._lists(name))
+            return self._index(name, PackedRows).top(queries, q, threads)  # type: ignore[no-any-return]
+        lists = self._index(name, InvertedLists, seed=as_seed(self.random_state), n_threads=threads)
         return lists.search(queries, q, self.n_probes, threads)  # type: ignore[no-any-return]
 
     def _queries(self, codes: Any) -> np.ndarray:
@@ -233,33 +215,20 @@ class SVDCode(Estimator):
             raise ValueError(f"codes have {self.n_components_} numbers, got {queries.shape}")
         return queries
 
-    def _rows(self, name: str) -> np.ndarray:
-        return unit_rows(self.codes_) if name == "cosine" else self.codes_
-
-    def _packed(self, name: str) -> PackedRows:
-        rows = self.label_vectors_ if name == "labels" else None
-        return self._derive(  # type: ignore[no-any-return]
-            name, lambda: PackedRows(self._rows(name) if rows is None else rows)
-        )
-
-    def _lists(self, name: str) -> InvertedLists:
-        seed = as_seed(self.random_state)
-        return InvertedLists(self._rows(name), seed=seed, n_threads=n_threads(self.n_jobs))
-
-    def _derive(self, name: str, make: Any) -> Any:
-        """Fast layouts, made on first use and not part of the state."""
-        derived = self.__dict__.setdefault("_derived", {})
-        if name not in derived:
-            derived[name] = make()
-        return derived[name]
+    def _index(self, name: str, kind: Callable[..., Any], **options: Any) -> Any:
+        """Return codes, their directions ("cosine") or label vectors in a layout for search, made
+        on first use and not part of the state.
+        """
+        layouts = vars(self).setdefault("_layouts", {})
+        if (name, kind) not in layouts:
+            rows = self.label_vectors_ if name == "labels" else self.codes_
+            layouts[name, kind] = kind(unit_rows(rows) if name == "cosine" else rows, **options)
+        return layouts[name, kind]
 
     def _get_state(self) -> persist.State:
         state = super()._get_state()
-        state.arrays.update(
-            codes=self.codes_,
-            label_vectors=self.label_vectors_,
-            singular_values=self.singular_values_,
-        )
+        state.arrays.update(codes=self.codes_, label_vectors=self.label_vectors_)
+        state.arrays["singular_values"] = self.singular_values_
         state.put_csr("labels", self.labels_)
         return state
 

@@ -38,7 +38,7 @@ import hashlib
 import os
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import Enum
 from typing import Any
 
@@ -76,8 +76,6 @@ class HyperParam:
     max_depth: int = 20
     centroid_threshold: float = 0.0
     collapse_every_n_layers: int = 0
-    tree_structure_only: bool = False
-    train_trees_1_by_1: bool = False
     linear_loss_type: int | LossType = 0
     linear_eps: float = 0.1
     linear_c: float = 1.0
@@ -87,6 +85,8 @@ class HyperParam:
     cluster_balanced: bool = True
     cluster_eps: float = 0.0001
     cluster_min_size: int = 2
+    tree_structure_only: bool = False
+    train_trees_1_by_1: bool = False
 
     def to_model(self, n_threads: int | None = None) -> Ensemble:
         """Return the ensemble, not yet fitted, that these parameters ask for."""
@@ -131,32 +131,19 @@ class HyperParam:
         >>> print(HyperParam(cluster_k=16))
         HyperParam { n_trees: 3, ..., cluster: HyperParam { k: 16, ...
         """
-        linear = {
-            "loss_type": self._loss().name.capitalize(),
-            "eps": float(self.linear_eps),
-            "c": float(self.linear_c),
-            "weight_threshold": float(self.linear_weight_threshold),
-            "max_iter": self.linear_max_iter,
-        }
-        cluster = {
-            "k": self.cluster_k,
-            "balanced": self.cluster_balanced,
-            "eps": float(self.cluster_eps),
-            "min_size": self.cluster_min_size,
-        }
-        return _shown(
-            {
-                "n_trees": self.n_trees,
-                "min_branch_size": self.min_branch_size,
-                "max_depth": self.max_depth,
-                "centroid_threshold": float(self.centroid_threshold),
-                "collapse_every_n_layers": self.collapse_every_n_layers,
-                "linear": linear,
-                "cluster": cluster,
-                "tree_structure_only": self.tree_structure_only,
-                "train_trees_1_by_1": self.train_trees_1_by_1,
-            }
-        )
+        shown: dict[str, Any] = {}
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if field.name == "linear_loss_type":
+                value = self._loss().name.capitalize()
+            elif isinstance(field.default, float):
+                value = float(value)
+            group, _, name = field.name.partition("_")
+            if group in ("linear", "cluster"):
+                shown.setdefault(group, {})[name] = value
+            else:
+                shown[field.name] = value
+        return _shown(shown)
 
 
 def _shown(fields: dict[str, Any]) -> str:

@@ -8,13 +8,18 @@ from typing import Any
 import numpy as np
 
 from longtail._native import core, n_threads
-from longtail._renamed import renamed
 from longtail._validation import as_k, as_seed, as_width
 from longtail.answers.topk import TopK
 from longtail.decide.bound import upper_bound
-from longtail.decide.candidates import Candidates, as_candidates
+from longtail.decide.candidates import Candidates
 from longtail.decide.rule import DecisionRule, by_probability, decide_linear, is_exact
-from longtail.decide.utilities import native_name
+from longtail.decide.utilities import (
+    Constants,
+    check_name,
+    native_name,
+    per_label,
+    precision_share,
+)
 
 __all__ = ["BlockCoordinateAscent", "ascend"]
 
@@ -79,9 +84,10 @@ class BlockCoordinateAscent(DecisionRule):
     random_state, n_jobs : int, Generator, RandomState or None; int or None
         Seed; threads (one start each). Results do not depend on the latter.
 
-    After ``select``: ``utility_`` (expected objective), ``utilities_`` (of the start, then after
-    each sweep), ``n_sweeps_``, ``converged_``, ``start_utilities_``; with ``certify``,
-    ``upper_bound_`` and ``gap_`` (the bound less the utility).
+    Chosen labels come most probable first, their probabilities are the scores. After ``select``:
+    ``utility_`` (expected objective), ``utilities_`` (of the start, then after each sweep),
+    ``n_sweeps_``, ``converged_``, ``start_utilities_``; with ``certify``, ``upper_bound_`` and
+    ``gap_`` (the bound less the utility).
 
     >>> eta = np.array([[0.9, 0.8, 0.1], [0.8, 0.7, 0.2], [0.7, 0.2, 0.3]])
     >>> rule = BlockCoordinateAscent("macro_f1", k=1, random_state=0)
@@ -144,23 +150,7 @@ class BlockCoordinateAscent(DecisionRule):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    @renamed(allow="include", deny="exclude")
-    def select(self, eta: Any, *, include: Any = None, exclude: Any = None) -> TopK:
-        """Return the chosen labels of each row, most probable first; scores are their
-        probabilities.
-
-        Parameters
-        ----------
-        eta : TopK or matrix of shape (n, L)
-            Dense, sparse (what is not stored has probability 0) or a ``TopK`` with
-            probabilities. ``include`` and ``exclude``: ids or a mask of labels that may, or may
-            not, be named.
-        include : list of labels, mask or matrix, default=None
-            Labels to choose from.
-        exclude : list of labels, mask or matrix, default=None
-            Labels to leave out.
-        """
-        found = as_candidates(eta, include=include, exclude=exclude)
+    def _select(self, found: Candidates) -> TopK:
         n_starts = self.n_starts
         if n_starts is None:
             n_starts = 8 if len(found.values) < 10_000 else 1
@@ -177,14 +167,9 @@ class BlockCoordinateAscent(DecisionRule):
         self.utilities_, self.utility_ = trace, float(trace[-1])
         self.n_sweeps_, self.converged_ = len(trace) - 1, bool(converged)
         if self.certify:
-            self.upper_bound_ = upper_bound(
-                found,
-                self.metric,
-                ids.shape[1],
-                precision_weight=self.precision_weight,
-                beta=self.beta,
-                epsilon=self.epsilon,
-            )
+            weight = precision_share(self.metric, self.precision_weight, self.k)
+            constants = Constants(self.beta**2, self.epsilon)
+            self.upper_bound_ = upper_bound(found, self.metric, ids.shape[1], weight, constants)
             self.gap_ = max(0.0, self.upper_bound_ - self.utility_)
         return by_probability(ids, etas, found.n_labels)
 
@@ -201,16 +186,15 @@ def ascend(rule: BlockCoordinateAscent, found: Candidates, runs: list[Run]) -> l
         value = getattr(rule, name)
         if not (np.isfinite(value) and value >= 0):
             raise ValueError(f"{name} must be a number of at least 0, got {value!r}")
-    native, function = _utility(rule.metric)
+    if isinstance(rule.metric, str):
+        check_name(rule.metric, coverage=True)
+        native, function = native_name(rule.metric), None
+    else:
+        native, function = "function", per_label(rule.metric)
+    weights = [precision_share(rule.metric, weight, rule.k) for _, weight, _ in runs]
     if found.n_rows == 0 or found.n_labels == 0:
         empty = np.full((found.n_rows, k), -1, np.int32)
         return [(empty, np.zeros(empty.shape, np.float32), np.zeros(1), True) for _ in runs]
-    todo = []
-    for seed, weight, start in runs:
-        if not 0 <= weight <= 1:
-            raise ValueError(f"precision_weight must lie in [0, 1], got {weight!r}")
-        weight = 1.0 if rule.metric == "precision" else float(weight)
-        todo.append((seed, weight, _start(start, found, k, rule)))
     results = core.block_ascent(
         found.args,
         native,
@@ -225,7 +209,10 @@ def ascend(rule: BlockCoordinateAscent, found: Candidates, runs: list[Run]) -> l
         as_k(rule.max_sweeps, "max_sweeps"),
         _annealing(rule),
         bool(rule.shuffle),
-        todo,
+        [
+            (seed, weight, _start(start, found, k, rule))
+            for (seed, _, start), weight in zip(runs, weights, strict=True)
+        ],
         n_threads(rule.n_jobs),
         None,
     )
@@ -245,29 +232,7 @@ def _slots(rule: BlockCoordinateAscent, found: Candidates, exactly: bool) -> int
         return as_width(rule.k, found.n_labels)
     if exactly:
         raise ValueError('k=None needs budget="at_most": exactly how many labels otherwise?')
-    if rule.precision_weight or rule.metric == "precision":
-        raise ValueError("precision at k needs a k")
     return max(1, found.longest)
-
-
-def _utility(metric: str | Callable[..., Any]) -> tuple[str, Callable[..., np.ndarray] | None]:
-    if isinstance(metric, str):
-        return native_name(metric, coverage=True), None
-    if not callable(metric):
-        raise TypeError(f"metric must be a name or a function of (tp, fp, fn, tn), got {metric!r}")
-
-    def checked(tp: np.ndarray, fp: np.ndarray, fn: np.ndarray, tn: np.ndarray) -> np.ndarray:
-        values = np.ascontiguousarray(metric(tp, fp, fn, tn), dtype=np.float64)
-        if values.shape != (len(tp),):
-            raise ValueError(
-                f"the metric must return one value per label, shape ({len(tp)},), "
-                f"got shape {values.shape}"
-            )
-        if not np.isfinite(values).all():
-            raise ValueError("the metric returned NaN or infinity: guard its divisions by zero")
-        return values
-
-    return "function", checked
 
 
 def _start(start: Any, found: Candidates, k: int, rule: BlockCoordinateAscent) -> Any:
@@ -281,13 +246,13 @@ def _start(start: Any, found: Candidates, k: int, rule: BlockCoordinateAscent) -
         ids[:, :width] = start.indices[:, :width]
         return ids
     if start in ("top", "weighted"):
-        ones, zeros = np.ones(found.n_labels), np.zeros(found.n_labels)
+        a = None
         if start == "weighted":  # a label that no row has stays at the bottom
             p = found.expected_positives()
-            ones = np.divide(1.0, p, out=np.zeros_like(p), where=p > 0)
+            a = np.divide(1.0, p, out=np.zeros_like(p), where=p > 0)
         only = rule.candidates_only or rule.budget == "at_most"
         return decide_linear(
-            found, ones, zeros, k, exactly=True, candidates_only=only, n_jobs=rule.n_jobs
+            found, a, None, k, exactly=True, candidates_only=only, n_jobs=rule.n_jobs
         )[0]
     if start in ("greedy", "random"):
         return "empty" if start == "greedy" else "random"

@@ -9,10 +9,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail._forms import answers_of
-from longtail._validation import as_features
+from longtail._validation import as_features, as_labels, check_same_rows
+from longtail.answers.label_filter import LabelFilter
 from longtail.answers.topk import TopK
 
-__all__ = ["Candidates", "as_candidates", "label_mask"]
+__all__ = ["Candidates", "as_candidates", "as_examples"]
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,23 @@ class Candidates:
         """Return the row of every stored entry."""
         return np.repeat(np.arange(self.n_rows), np.diff(self.indptr))
 
+    def only(self, labels: np.ndarray) -> Candidates:
+        """Return the candidates among some labels, given by a mask (L,)."""
+        keep = labels[self.indices]
+        counts = np.concatenate([[0], np.cumsum(keep, dtype=np.int64)])
+        return Candidates(
+            counts[self.indptr],
+            self.indices[keep],
+            self.values[keep],
+            self.n_labels,
+            labels.astype(np.uint8),
+        )
+
+    def to_csr(self) -> sp.csr_matrix:
+        """Return the matrix (n, L) of stored entries; the labels of its rows may be unsorted."""
+        shape = (self.n_rows, self.n_labels)
+        return sp.csr_matrix((self.values, self.indices, self.indptr), shape=shape)
+
 
 def as_candidates(
     eta: Any,
@@ -60,9 +78,8 @@ def as_candidates(
     include: Any = None,
     exclude: Any = None,
     n_labels: int | None = None,
-    name: str = "eta",
 ) -> Candidates:
-    """Return probabilities (n, L) as ``Candidates``: a dense or sparse matrix, or a ``TopK``.
+    """Return probabilities (n, L), a dense or sparse matrix or a ``TopK``, as ``Candidates``.
 
     Every entry of a dense matrix is a candidate, zeros too; of a sparse one or a ``TopK``, what is
     stored. ``include`` and ``exclude`` name labels (ids or a boolean mask) that may, or may not, be
@@ -72,46 +89,39 @@ def as_candidates(
     >>> as_candidates([[0.2, 0.7]], exclude=[0]).values
     array([0.7], dtype=float32)
     """
-    found = _from_topk(eta) if isinstance(eta, TopK) else _from_matrix(eta, name)
+    if isinstance(eta, Candidates):
+        found = eta
+    else:
+        found = _from_topk(eta) if isinstance(eta, TopK) else _from_matrix(eta)
     if n_labels is not None and found.n_labels != n_labels:
         if not (isinstance(eta, TopK) and eta.n_labels is None and found.n_labels < n_labels):
-            raise ValueError(f"{name} has {found.n_labels} labels, expected {n_labels}")
+            raise ValueError(f"eta has {found.n_labels} labels, expected {n_labels}")
         found = Candidates(found.indptr, found.indices, found.values, n_labels)
     if found.values.size:
         low, high = float(found.values.min()), float(found.values.max())
         if low < 0 or high > 1:
             raise ValueError(
-                f"{name} holds {low if low < 0 else high:g}: decision rules need probabilities in "
+                f"eta holds {low if low < 0 else high:g}: decision rules need probabilities in "
                 "[0, 1] (predict_proba_topk of a model, or scores put through a calibration)"
             )
     if include is None and exclude is None:
         return found
-    mask = np.ones(found.n_labels, bool)
-    if include is not None:
-        mask &= label_mask(include, found, "include")
-    if exclude is not None:
-        mask &= ~label_mask(exclude, found, "exclude")
-    return _filtered(found, mask)
+    lists = [None if labels is None else np.asarray(labels) for labels in (include, exclude)]
+    labels = LabelFilter.of(*lists, n_rows=1, n_labels=found.n_labels)
+    assert labels is not None
+    return found.only(labels.allowed(0, 1)[0])
 
 
-def label_mask(labels: Any, of: Candidates, name: str) -> np.ndarray:
-    """Return a boolean mask (L,) from label ids or from a mask."""
-    array = np.asarray(labels)
-    if array.dtype == bool:
-        if array.shape != (of.n_labels,):
-            raise ValueError(f"{name} is a mask of shape {array.shape}, need ({of.n_labels},)")
-        return np.array(array)
-    if array.size and (array.dtype.kind not in "iu" or array.ndim != 1):
-        raise TypeError(
-            f"{name} must be label ids or a boolean mask, got {array.dtype} {array.shape}"
-        )
-    mask = np.zeros(of.n_labels, bool)
-    if array.size:
-        if array.min() < 0 or array.max() >= of.n_labels:
-            bad = array.min() if array.min() < 0 else array.max()
-            raise ValueError(f"{name} names label {bad}, but there are {of.n_labels} labels")
-        mask[array] = True
-    return mask
+def as_examples(
+    eta: Any, Y: Any, *, include: Any = None, exclude: Any = None
+) -> tuple[Candidates, sp.csr_matrix]:
+    """Return probabilities (n, L) and the labels of the same rows, for a rule that learns."""
+    Y = as_labels(Y)
+    found = as_candidates(eta, include=include, exclude=exclude, n_labels=Y.shape[1])
+    check_same_rows(found.n_rows, Y.shape[0], "eta")
+    if not found.n_rows or not found.n_labels:
+        raise ValueError(f"eta has the shape {found.n_rows, found.n_labels}: nothing to learn")
+    return found, Y
 
 
 def _from_topk(top: TopK) -> Candidates:
@@ -127,14 +137,14 @@ def _from_topk(top: TopK) -> Candidates:
     return Candidates(indptr, top.indices[named], top.scores[named], width)
 
 
-def _from_matrix(eta: Any, name: str) -> Candidates:
-    form, eta = answers_of(eta, name)
+def _from_matrix(eta: Any) -> Candidates:
+    form, eta = answers_of(eta, "eta")
     if form != "scores":
         raise TypeError(
-            f"{name} holds label {form}, without probabilities: pass floats, "
-            f"np.asarray({name}, dtype=float), or a TopK with probabilities as scores"
+            f"eta holds label {form}, without probabilities: pass floats, "
+            "np.asarray(eta, dtype=float), or a TopK with probabilities as scores"
         )
-    matrix = as_features(eta, name=name)
+    matrix = as_features(eta, name="eta")
     n, width = matrix.shape
     if sp.issparse(matrix):
         return Candidates(
@@ -146,15 +156,3 @@ def _from_matrix(eta: Any, name: str) -> Candidates:
     indptr = np.arange(n + 1, dtype=np.int64) * width
     indices = np.tile(np.arange(width, dtype=np.int32), n)
     return Candidates(indptr, indices, matrix.reshape(-1), width)
-
-
-def _filtered(found: Candidates, mask: np.ndarray) -> Candidates:
-    keep = mask[found.indices]
-    counts = np.concatenate([[0], np.cumsum(keep, dtype=np.int64)])
-    return Candidates(
-        counts[found.indptr],
-        found.indices[keep],
-        found.values[keep],
-        found.n_labels,
-        mask.astype(np.uint8),
-    )

@@ -9,22 +9,15 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail import persist
-from longtail._native import csr_args
-from longtail._renamed import renamed
-from longtail._validation import as_k, as_labels, as_seed, check_same_rows
+from longtail._native import core, csr_args, n_threads
+from longtail._validation import as_k, as_labels, as_seed, as_width
 from longtail.answers.topk import TopK
-from longtail.decide.candidates import Candidates, as_candidates
+from longtail.decide.candidates import Candidates, as_candidates, as_examples
 from longtail.decide.mixture import frank_wolfe
 from longtail.decide.objective import Counts, make_objective
-from longtail.decide.rule import (
-    DecisionRule,
-    by_probability,
-    count_linear,
-    decide_linear,
-    is_exact,
-)
+from longtail.decide.rule import DecisionRule, decide_linear, is_exact
 from longtail.decide.sampling import madow_sample
-from longtail.decide.utilities import Constants
+from longtail.decide.utilities import Constants, precision_share
 from longtail.exceptions import ModelFormatError
 
 __all__ = ["FrankWolfe"]
@@ -154,7 +147,6 @@ class FrankWolfe(DecisionRule):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    @renamed(allow="include", deny="exclude")
     def fit(self: Rule, eta: Any, Y: Any, *, include: Any = None, exclude: Any = None) -> Rule:
         """Learn from probabilities ``eta`` (n, L) and the true labels ``Y`` of the same rows.
 
@@ -164,25 +156,31 @@ class FrankWolfe(DecisionRule):
             Probabilities of labels.
         Y : matrix of shape (n, L), or list of lists of int
             Labels of the rows.
-        include : list of labels, mask or matrix, default=None
+        include : list of labels, or mask of shape (L,), default=None
             Labels to choose from.
-        exclude : list of labels, mask or matrix, default=None
+        exclude : list of labels, or mask of shape (L,), default=None
             Labels to leave out.
         """
-        Y = as_labels(Y)
-        found = as_candidates(eta, include=include, exclude=exclude, n_labels=Y.shape[1])
-        check_same_rows(found.n_rows, Y.shape[0], "eta")
-        if not found.n_rows or not found.n_labels:
-            raise ValueError(f"eta has the shape {found.n_rows, found.n_labels}: nothing to learn")
+        found, Y = as_examples(eta, Y, include=include, exclude=exclude)
         self._check()
-        Y = self._shrunk(Y, found)
+        if self.shrinkage:
+            mixed = (1 - self.shrinkage) * Y + self.shrinkage * found.to_csr()
+            Y = as_labels(sp.csr_matrix(mixed, dtype=np.float32))
         n = found.n_rows
         p = np.bincount(Y.indices, weights=Y.data, minlength=Y.shape[1]) / n
+        weight = precision_share(self.metric, self.precision_weight, self.k)
         constants = Constants(self.beta**2, self.epsilon, 1e-3 / n)
-        objective = make_objective(
-            self.metric, self.gradient, p, self.k, self.precision_weight, constants
-        )
-        measure = _Measure(self, found, csr_args(Y))
+        objective = make_objective(self.metric, self.gradient, p, self.k, weight, constants)
+        how, truth, threads = self._how(found), csr_args(Y), n_threads(self.n_jobs)
+        budget = as_width(how["k"], found.n_labels), how["exactly"], self.candidates_only
+
+        def measure(a: np.ndarray, b: np.ndarray) -> Counts:
+            rule = [np.ascontiguousarray(x[None], dtype=np.float64) for x in (a, b)]
+            t, q = core.count_linear(
+                found.args, *rule, found.allowed, *budget, truth, threads, None
+            )
+            return Counts(t / n, q / n)
+
         results = [
             frank_wolfe(
                 measure,
@@ -202,26 +200,14 @@ class FrankWolfe(DecisionRule):
         self.utility_, self.gap_ = float(best.utilities[-1]), best.gap
         return self
 
-    @renamed(allow="include", deny="exclude")
-    def select(self, eta: Any, *, include: Any = None, exclude: Any = None) -> TopK:
-        """Return the chosen labels of each row, most probable first; scores are their
-        probabilities.
-
-        Parameters
-        ----------
-        eta : TopK or matrix of shape (n, L)
-            Probabilities of labels.
-        include : list of labels, mask or matrix, default=None
-            Labels to choose from.
-        exclude : list of labels, mask or matrix, default=None
-            Labels to leave out.
-        """
+    def _n_labels(self) -> int:
         self._check_fitted()
+        return int(self.a_.shape[1])
+
+    def _select(self, found: Candidates) -> TopK:
         self._check()
-        found = as_candidates(eta, include=include, exclude=exclude, n_labels=self.a_.shape[1])
         if self.sampling == "madow":
-            chosen = madow_sample(self._marginals(found), random_state=as_seed(self.random_state))
-            return _with_probabilities(chosen, found, self._slots(found))
+            return self._draw_sets(found)
         if self.sampling == "heaviest":
             rule_of = np.full(found.n_rows, int(np.argmax(self.weights_)), np.int32)
         else:
@@ -229,10 +215,11 @@ class FrankWolfe(DecisionRule):
             edges = np.cumsum(self.weights_)
             drawn = np.searchsorted(edges, u * edges[-1], side="right")
             rule_of = np.minimum(drawn, len(edges) - 1).astype(np.int32)
-        ids, etas = self._decide(found, self.a_, self.b_, rule_of=rule_of, by_probability=True)
+        ids, etas = decide_linear(
+            found, self.a_, self.b_, rule_of=rule_of, by_probability=True, **self._how(found)
+        )
         return TopK._trusted(ids, etas, found.n_labels)
 
-    @renamed(allow="include", deny="exclude")
     def marginals(self, eta: Any, *, include: Any = None, exclude: Any = None) -> sp.csr_matrix:
         """Return the probability (n, L) with which each label is named in each row; rows sum to
         k.
@@ -241,60 +228,47 @@ class FrankWolfe(DecisionRule):
         ----------
         eta : TopK or matrix of shape (n, L)
             Probabilities of labels.
-        include : list of labels, mask or matrix, default=None
+        include : list of labels, or mask of shape (L,), default=None
             Labels to choose from.
-        exclude : list of labels, mask or matrix, default=None
+        exclude : list of labels, or mask of shape (L,), default=None
             Labels to leave out.
         """
-        self._check_fitted()
-        found = as_candidates(eta, include=include, exclude=exclude, n_labels=self.a_.shape[1])
-        return self._marginals(found)
-
-    def _marginals(self, found: Candidates) -> sp.csr_matrix:
+        n_labels = self._n_labels()
+        found = as_candidates(eta, include=include, exclude=exclude, n_labels=n_labels)
         total = sp.csr_matrix((found.n_rows, found.n_labels))
         for a, b, weight in zip(self.a_, self.b_, self.weights_, strict=True):
-            ids, scores = self._decide(found, a, b)
+            ids, scores = decide_linear(found, a, b, **self._how(found))
             chosen = TopK._trusted(ids, scores, found.n_labels).to_csr(binary=True)
             total = total + chosen.astype(np.float64) * weight
         return sp.csr_matrix(total.astype(np.float32))
 
-    def _decide(
-        self, found: Candidates, a: np.ndarray, b: np.ndarray, **more: Any
-    ) -> tuple[np.ndarray, np.ndarray]:
-        return decide_linear(
-            found,
-            a,
-            b,
-            self._slots(found),
-            exactly=self.k is not None and is_exact(self.budget),
-            candidates_only=self.candidates_only,
-            n_jobs=self.n_jobs,
-            **more,
-        )
+    def _draw_sets(self, found: Candidates) -> TopK:
+        seed = as_seed(self.random_state)
+        chosen = madow_sample(self.marginals(found), random_state=seed)
+        counts = np.diff(chosen.indptr)
+        if chosen.nnz:
+            rows = np.repeat(np.arange(found.n_rows), counts)
+            chosen.data = np.asarray(found.to_csr()[rows, chosen.indices]).ravel()
+        return TopK.from_scores(chosen, max(self._how(found)["k"], counts.max(initial=0)))
 
-    def _slots(self, found: Candidates) -> int:
-        return max(1, found.longest) if self.k is None else as_k(self.k)
-
-    def _shrunk(self, Y: sp.csr_matrix, found: Candidates) -> sp.csr_matrix:
-        if not self.shrinkage:
-            return Y
-        eta = sp.csr_matrix((found.values, found.indices, found.indptr), shape=Y.shape)
-        mixed = sp.csr_matrix((1 - self.shrinkage) * Y + self.shrinkage * eta, dtype=np.float32)
-        mixed.sort_indices()
-        return as_labels(mixed)
+    def _how(self, found: Candidates) -> dict[str, Any]:
+        """Return the options of a decision by linear rules."""
+        return {
+            "k": max(1, found.longest) if self.k is None else as_k(self.k),
+            "exactly": is_exact(self.budget) and self.k is not None,
+            "candidates_only": self.candidates_only,
+            "n_jobs": self.n_jobs,
+        }
 
     def _check(self) -> None:
         is_exact(self.budget)
+        precision_share(self.metric, self.precision_weight, self.k)
         if not 0 <= self.shrinkage <= 1:
             raise ValueError(f"shrinkage must lie in [0, 1], got {self.shrinkage!r}")
         if self.sampling not in ("rule", "madow", "heaviest"):
             raise ValueError(
                 f'sampling must be "rule", "madow" or "heaviest", got {self.sampling!r}'
             )
-        if not 0 <= self.precision_weight <= 1:
-            raise ValueError(f"precision_weight must lie in [0, 1], got {self.precision_weight!r}")
-        if self.k is None and (self.precision_weight or self.metric == "precision"):
-            raise ValueError("precision at k needs a k")
 
     def _starts(self, p: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
         pair = isinstance(self.init, tuple) and any(not isinstance(x, str) for x in self.init)
@@ -334,41 +308,3 @@ class FrankWolfe(DecisionRule):
         if not len(self.weights_) or not len(self.utilities_):
             raise ModelFormatError("a mixture needs at least one rule")
         self.utility_, self.gap_ = float(self.utilities_[-1]), float(state.meta["gap"])
-
-
-class _Measure:
-    """Confusion counts of a linear rule on the validation data."""
-
-    def __init__(self, rule: FrankWolfe, found: Candidates, truth: Any) -> None:
-        self.rule, self.found, self.truth = rule, found, truth
-
-    def __call__(self, a: np.ndarray, b: np.ndarray) -> Counts:
-        rule, n = self.rule, self.found.n_rows
-        t, q = count_linear(
-            self.found,
-            a,
-            b,
-            rule._slots(self.found),
-            self.truth,
-            exactly=rule.k is not None and is_exact(rule.budget),
-            candidates_only=rule.candidates_only,
-            n_jobs=rule.n_jobs,
-        )
-        return Counts(t / n, q / n)
-
-
-def _with_probabilities(chosen: sp.csr_matrix, found: Candidates, k: int) -> TopK:
-    """Return sets as a ``TopK`` of their probabilities."""
-    eta = sp.csr_matrix(
-        (found.values, found.indices, found.indptr), shape=(found.n_rows, found.n_labels)
-    )
-    counts = np.diff(chosen.indptr)
-    k = max(k, int(counts.max(initial=0)))
-    rows = np.repeat(np.arange(found.n_rows), counts)
-    slots = np.arange(chosen.nnz) - np.repeat(chosen.indptr[:-1], counts)
-    ids = np.full((found.n_rows, k), -1, np.int32)
-    etas = np.zeros((found.n_rows, k), np.float32)
-    ids[rows, slots] = chosen.indices
-    if chosen.nnz:
-        etas[rows, slots] = np.asarray(eta[rows, chosen.indices]).reshape(-1)
-    return by_probability(ids, etas, found.n_labels)

@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 
 from longtail import persist
-from longtail._native import core
-from longtail._renamed import renamed
+from longtail._native import core, csr_args, n_threads
 from longtail._validation import as_labels, as_width, check_same_rows
 from longtail.answers.topk import TopK
-from longtail.decide.candidates import as_candidates
+from longtail.decide.candidates import Candidates, as_candidates
 from longtail.decide.rule import DecisionRule, by_probability, is_exact
-from longtail.decide.utilities import native_name
+from longtail.decide.utilities import check_name, native_name, precision_share
 from longtail.exceptions import ModelFormatError
 
 __all__ = ["OnlineRule"]
@@ -45,7 +44,8 @@ class OnlineRule(DecisionRule):
     beta, epsilon : float
         Of F-beta; added to the denominators.
 
-    State: ``t_``, ``q_``, ``p_`` (L,), ``n_rows_``; ``reset`` forgets it, ``save`` keeps it.
+    ``select`` decides rows in order and counts each; only candidates are named. State: ``t_``,
+    ``q_``, ``p_`` (L,), ``n_rows_``; ``reset`` forgets it, ``save`` keeps it.
 
     >>> rule = OnlineRule("macro_f1", k=1)
     >>> [int(rule.select([row]).indices[0, 0]) for row in ([0.9, 0.8], [0.9, 0.8], [0.9, 0.8])]
@@ -83,30 +83,15 @@ class OnlineRule(DecisionRule):
         self.epsilon = epsilon
         self._lock = threading.Lock()
 
-    @renamed(allow="include", deny="exclude")
-    def select(self, eta: Any, *, include: Any = None, exclude: Any = None) -> TopK:
-        """Decide the rows of ``eta`` in order and count each of them.
+    def _n_labels(self) -> int | None:
+        return len(self.t_) if hasattr(self, "t_") else self.n_labels
 
-        Probabilities, filters and answer as in ``BlockCoordinateAscent.select``; only candidates
-        are named.
-
-        Parameters
-        ----------
-        eta : TopK or matrix of shape (n, L)
-            Probabilities of labels.
-        include : list of labels, mask or matrix, default=None
-            Labels to choose from.
-        exclude : list of labels, mask or matrix, default=None
-            Labels to leave out.
-        """
+    def _select(self, found: Candidates) -> TopK:
         exactly, growth = is_exact(self.budget), self._growth()
-        weight = 1.0 if self.metric == "precision" else float(self.precision_weight)
-        if not 0 <= weight <= 1:
-            raise ValueError(f"precision_weight must lie in [0, 1], got {weight!r}")
-        native = native_name(self.metric, coverage=False)
+        weight = precision_share(self.metric, self.precision_weight, self.k)
+        check_name(self.metric)
         with self._lock:
-            width = len(self.t_) if hasattr(self, "t_") else self.n_labels
-            found = as_candidates(eta, include=include, exclude=exclude, n_labels=width)
+            found = as_candidates(found, n_labels=self._n_labels())  # the first call sets it
             k = as_width(self.k, found.n_labels)
             if not hasattr(self, "t_"):
                 self.reset(found.n_labels)
@@ -122,7 +107,7 @@ class OnlineRule(DecisionRule):
                         found.values[part],
                         found.n_labels,
                     ),
-                    native,
+                    native_name(self.metric),
                     float(self.beta),
                     float(self.epsilon),
                     k,
@@ -157,19 +142,14 @@ class OnlineRule(DecisionRule):
         found = as_candidates(eta, n_labels=len(self.t_))
         check_same_rows(found.n_rows, Y.shape[0], "eta")
         check_same_rows(len(chosen), Y.shape[0], "chosen")
-        picked = chosen.to_csr(binary=True)
-        picked.resize(Y.shape)
-        hits = picked.multiply(Y).tocsr()
-        named = chosen.indices >= 0
-        width = len(self.t_)
+        named, width = chosen.indices >= 0, len(self.t_)
+        hits = core.match_gains(csr_args(Y), chosen.indices, n_threads(None)).astype(np.float64)
+        surprise = (hits - chosen.scores)[named]
         with self._lock:
             # The latest weight stands for that of these rows: they are recent.
             scale = self.weight_ / self._growth()
-            expected = np.bincount(
-                chosen.indices[named], weights=chosen.scores[named], minlength=width
-            )
-            observed = np.bincount(hits.indices, weights=hits.data, minlength=width)
-            self.t_ = np.maximum(self.t_ + scale * (observed - expected), 0)
+            more = np.bincount(chosen.indices[named], weights=surprise, minlength=width)
+            self.t_ = np.maximum(self.t_ + scale * more, 0)
             truth = np.bincount(Y.indices, weights=Y.data, minlength=width)
             self.p_ = np.maximum(self.p_ + scale * (truth - found.expected_positives()), 0)
 
@@ -181,8 +161,7 @@ class OnlineRule(DecisionRule):
         n_labels : int, default=None
             Number of labels; None keeps it.
         """
-        if n_labels is None:
-            n_labels = len(self.t_) if hasattr(self, "t_") else self.n_labels
+        n_labels = self._n_labels() if n_labels is None else n_labels
         if n_labels is None:
             raise ValueError("n_labels is not known yet")
         self.t_, self.q_, self.p_ = (np.zeros(n_labels) for _ in range(3))

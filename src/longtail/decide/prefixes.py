@@ -7,45 +7,60 @@ count the true and all entries so far. A cut is possible only where the score ch
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
-
-from longtail.decide.candidates import Candidates
 
 __all__ = ["Prefixes"]
 
 
 @dataclass(frozen=True)
 class Prefixes:
-    """Sorted entries: ``label``, ``score``, true value ``y`` and running counts ``t``, ``q``;
-    ``first`` and ``length`` of every label that occurs; ``last`` says where a cut is possible.
-    """
+    """Sorted entries: where each stood (``order``), ``label``, ``score`` and true value ``y``."""
 
+    order: np.ndarray
     label: np.ndarray
     score: np.ndarray
     y: np.ndarray
-    t: np.ndarray
-    q: np.ndarray
-    first: np.ndarray
-    length: np.ndarray
-    last: np.ndarray
 
     @classmethod
-    def of(cls, found: Candidates, y: np.ndarray) -> Prefixes:
-        """Sort the entries of every label; ``y``: the true value of every stored entry."""
-        order = np.lexsort((-found.values, found.indices))
-        label, score = found.indices[order], found.values[order].astype(np.float64)
-        y = y[order].astype(np.float64)
-        fresh = np.ones(len(label), bool)
-        fresh[1:] = label[1:] != label[:-1]
-        first = np.flatnonzero(fresh)
-        length = np.diff(np.append(first, len(label)))
-        total = np.cumsum(y)
-        t = total - np.repeat((total - y)[first], length)
-        q = np.arange(1, len(label) + 1) - np.repeat(first, length).astype(np.float64)
-        last = np.ones(len(label), bool)
-        last[:-1] = (label[1:] != label[:-1]) | (score[1:] != score[:-1])
-        return cls(label, score, y, t, q, first, length, last)
+    def of(cls, label: np.ndarray | None, score: np.ndarray, y: np.ndarray) -> Prefixes:
+        """Sort entries, given by label (None: the same for all), score and true value, (m,)."""
+        if label is None:
+            label, order = np.zeros(len(score), np.int32), np.argsort(-score, kind="stable")
+        else:
+            order = np.lexsort((-score, label))
+        return cls(
+            order, label[order], score[order].astype(np.float64), y[order].astype(np.float64)
+        )
+
+    @cached_property
+    def first(self) -> np.ndarray:
+        """Where the entries of every label that occurs begin."""
+        return np.flatnonzero(np.diff(self.label, prepend=-1))
+
+    @cached_property
+    def length(self) -> np.ndarray:
+        """How many entries every label that occurs has."""
+        return np.diff(np.append(self.first, len(self.label)))
+
+    @cached_property
+    def t(self) -> np.ndarray:
+        """The running sum of the true values of a label."""
+        total = np.cumsum(self.y)
+        return np.asarray(total - np.repeat((total - self.y)[self.first], self.length))
+
+    @cached_property
+    def q(self) -> np.ndarray:
+        """The running number of entries of a label."""
+        number = np.arange(1, len(self.label) + 1)
+        return np.asarray(number - np.repeat(self.first, self.length), np.float64)
+
+    @cached_property
+    def last(self) -> np.ndarray:
+        """Whether a cut is possible after an entry."""
+        changes = (self.label[1:] != self.label[:-1]) | (self.score[1:] != self.score[:-1])
+        return np.append(changes, True)
 
     def best_cut(self, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return, for every label that occurs, the position of its largest ``value`` among possible

@@ -12,7 +12,7 @@ from longtail._native import core, n_threads
 from longtail._validation import as_width
 from longtail.answers.topk import TopK
 from longtail.base import Estimator
-from longtail.decide.candidates import Candidates
+from longtail.decide.candidates import Candidates, as_candidates
 
 __all__ = [
     "CountingRule",
@@ -20,7 +20,6 @@ __all__ = [
     "LearningRule",
     "Rule",
     "by_probability",
-    "count_linear",
     "decide_linear",
     "is_exact",
 ]
@@ -57,19 +56,29 @@ class DecisionRule(Estimator, ABC):
 
     type_tag: ClassVar[str] = "decision-rule"
 
-    @abstractmethod
     def select(self, eta: Any, *, include: Any = None, exclude: Any = None) -> TopK:
         """Return the labels chosen for every row.
 
         Parameters
         ----------
         eta : TopK or matrix of shape (n, L)
-            Probabilities of labels.
-        include : list of labels, mask or matrix, default=None
+            Probabilities of labels: dense, sparse (what is not stored has probability 0) or a
+            ``TopK`` with probabilities as scores.
+        include : list of labels, or mask of shape (L,), default=None
             Labels to choose from.
-        exclude : list of labels, mask or matrix, default=None
+        exclude : list of labels, or mask of shape (L,), default=None
             Labels to leave out.
         """
+        n_labels = self._n_labels()
+        return self._select(as_candidates(eta, include=include, exclude=exclude, n_labels=n_labels))
+
+    @abstractmethod
+    def _select(self, found: Candidates) -> TopK:
+        """Return the labels chosen for every row."""
+
+    def _n_labels(self) -> int | None:
+        """Return the number of labels that probabilities must be of; None for any."""
+        return None
 
     def __sklearn_is_fitted__(self) -> bool:
         """Return whether the rule can answer and be saved; one without ``fit`` always can."""
@@ -88,8 +97,8 @@ def is_exact(budget: str) -> bool:
 
 def decide_linear(
     found: Candidates,
-    a: np.ndarray,
-    b: np.ndarray,
+    a: np.ndarray | None,
+    b: np.ndarray | None,
     k: int,
     *,
     exactly: bool,
@@ -100,12 +109,13 @@ def decide_linear(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return labels of largest ``a_j * eta_ij + b_j`` in each row: ids and scores (n, k).
 
-    ``a`` and ``b`` have the shape (rules, L); ``rule_of`` (n,) names the rule of each row.
+    ``a`` and ``b`` have the shape (rules, L), or are None for ones and for zeros; ``rule_of`` (n,)
+    names the rule of each row.
     """
     return core.decide_linear(  # type: ignore[no-any-return]
         found.args,
-        np.ascontiguousarray(np.atleast_2d(a), dtype=np.float64),
-        np.ascontiguousarray(np.atleast_2d(b), dtype=np.float64),
+        _rules(a, found, 1.0),
+        _rules(b, found, 0.0),
         rule_of,
         found.allowed,
         as_width(k, found.n_labels),
@@ -117,34 +127,10 @@ def decide_linear(
     )
 
 
-def count_linear(
-    found: Candidates,
-    a: np.ndarray,
-    b: np.ndarray,
-    k: int,
-    truth: Any,
-    *,
-    exactly: bool,
-    candidates_only: bool = False,
-    n_jobs: int | None = None,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return how often the same rule, one for all rows, names each label rightly, and at all: (L,)
-    each.
-
-    ``truth``: the arguments of a CSR matrix of labels, rows sorted.
-    """
-    return core.count_linear(  # type: ignore[no-any-return]
-        found.args,
-        np.ascontiguousarray(np.atleast_2d(a), dtype=np.float64),
-        np.ascontiguousarray(np.atleast_2d(b), dtype=np.float64),
-        found.allowed,
-        as_width(k, found.n_labels),
-        exactly,
-        candidates_only,
-        truth,
-        n_threads(n_jobs),
-        None,
-    )
+def _rules(values: np.ndarray | None, found: Candidates, otherwise: float) -> np.ndarray:
+    """Return values of linear rules as the kernel takes them, (rules, L) float64."""
+    values = np.full(found.n_labels, otherwise) if values is None else values
+    return np.ascontiguousarray(np.atleast_2d(values), dtype=np.float64)
 
 
 def by_probability(ids: np.ndarray, etas: np.ndarray, n_labels: int) -> TopK:

@@ -6,15 +6,14 @@ import warnings
 from typing import Any, TypeVar
 
 import numpy as np
-import scipy.sparse as sp
 
 from longtail import persist
-from longtail._renamed import renamed
-from longtail._validation import as_k, as_labels, check_same_rows
+from longtail._validation import as_k
 from longtail.answers.topk import TopK
-from longtail.decide.candidates import Candidates, as_candidates
+from longtail.decide.candidates import Candidates, as_examples
 from longtail.decide.prefixes import Prefixes
 from longtail.decide.rule import DecisionRule, decide_linear
+from longtail.decide.utilities import MACRO, Constants
 
 __all__ = ["Threshold"]
 
@@ -31,7 +30,8 @@ class Threshold(DecisionRule):
         F   = (1 + beta^2) sum tp / (beta^2 sum p + sum q) maximised over all together (micro);
 
     with ``per="global"`` one threshold serves all labels. A row in which nothing passes is not
-    answered (its slots are empty): that is an abstention.
+    answered (its slots are empty): that is an abstention. Without ``k``, answers have as many slots
+    as the longest needs.
 
     Parameters
     ----------
@@ -112,17 +112,12 @@ class Threshold(DecisionRule):
             Labels of the rows.
         """
         self._check()
-        Y = as_labels(Y)
-        found = as_candidates(eta, n_labels=Y.shape[1])
-        check_same_rows(found.n_rows, Y.shape[0], "eta")
-        if not found.n_rows or not found.n_labels:
-            raise ValueError(f"eta has the shape {found.n_rows, found.n_labels}: nothing to learn")
+        found, Y = as_examples(eta, Y)
         positives = np.bincount(Y.indices, weights=Y.data, minlength=Y.shape[1])
-        y = _true_values(found, Y)
-        if not len(y):
-            thresholds, everywhere = np.full(found.n_labels, np.inf), np.inf
-        else:
-            entries = Prefixes.of(found, y)
+        thresholds, everywhere, y = np.full(found.n_labels, np.inf), np.inf, np.zeros(0)
+        if len(found.values):
+            y = np.asarray(Y[found.rows(), found.indices], np.float64).ravel()
+            entries = Prefixes.of(found.indices, found.values, y)
             everywhere = self._one_for_all(entries, positives)
             thresholds = np.full(found.n_labels, everywhere)
             if self.per == "label" and self.target_precision is None:
@@ -140,46 +135,27 @@ class Threshold(DecisionRule):
         self.thresholds_ = thresholds
         return self
 
-    @renamed(allow="include", deny="exclude")
-    def select(self, eta: Any, *, include: Any = None, exclude: Any = None) -> TopK:
-        """Return the labels above their thresholds, most probable first; a row without any is
-        empty.
-
-        As many slots as the longest answer needs, at least one.
-
-        Parameters
-        ----------
-        eta : TopK or matrix of shape (n, L)
-            Probabilities of labels.
-        include : list of labels, mask or matrix, default=None
-            Labels to choose from.
-        exclude : list of labels, mask or matrix, default=None
-            Labels to leave out.
-        """
+    def _n_labels(self) -> int:
         self._check_fitted()
+        return len(self.thresholds_)
+
+    def _select(self, found: Candidates) -> TopK:
         self._check()
-        n_labels = len(self.thresholds_)
-        found = as_candidates(eta, include=include, exclude=exclude, n_labels=n_labels)
         k = max(1, found.longest) if self.k is None else as_k(self.k)
-        ones, b = np.ones(n_labels), -self.thresholds_
-        ids, etas = decide_linear(
-            found, ones, b, k, exactly=False, by_probability=True, n_jobs=self.n_jobs
-        )
+        b = -self.thresholds_
+        how: dict[str, Any] = {"by_probability": True, "n_jobs": self.n_jobs}
+        ids, etas = decide_linear(found, None, b, k, exactly=False, **how)
         if self.at_least:
             few = min(self.at_least, k)
             short = (ids >= 0).sum(axis=1) < few
             nearest, near_etas = decide_linear(
-                found, ones, b, few, exactly=True, candidates_only=True, by_probability=True,
-                n_jobs=self.n_jobs,
-            )  # fmt: skip
+                found, None, b, few, exactly=True, candidates_only=True, **how
+            )
             ids[short], etas[short] = -1, -np.inf
             ids[short, :few], etas[short, :few] = nearest[short], near_etas[short]
-        width = max(1, int((ids >= 0).sum(axis=1).max(initial=0)))
-        if self.k is not None:
-            width = k
-        return TopK._trusted(
-            np.ascontiguousarray(ids[:, :width]), np.ascontiguousarray(etas[:, :width]), n_labels
-        )
+        longest = int((ids >= 0).sum(axis=1).max(initial=0))
+        top = TopK._trusted(ids, etas, found.n_labels)
+        return top if self.k is not None else top.head(max(1, longest))
 
     def _check(self) -> None:
         if self.metric not in ("macro_f1", "micro_f1"):
@@ -193,10 +169,8 @@ class Threshold(DecisionRule):
         if not (np.isfinite(self.beta) and self.beta > 0):
             raise ValueError(f"beta must be positive, got {self.beta!r}")
 
-    def _f(self, t: np.ndarray, q: np.ndarray, p: np.ndarray) -> np.ndarray:
-        b2 = self.beta**2
-        below = np.asarray(b2 * p + q, dtype=np.float64)
-        return np.divide((1 + b2) * t, below, out=np.zeros(below.shape), where=below > 0)
+    def _f(self, t: Any, q: Any, p: Any) -> np.ndarray:
+        return MACRO["macro_f_beta"].value(t, q, p, Constants(self.beta**2))
 
     def _utility(self, t: np.ndarray, q: np.ndarray, positives: np.ndarray) -> float:
         if self.target_precision is not None:
@@ -227,36 +201,32 @@ class Threshold(DecisionRule):
 
     def _one_for_all(self, e: Prefixes, positives: np.ndarray) -> float:
         """Return the best threshold that all labels share."""
-        order = np.argsort(-e.score, kind="stable")
-        score, y = e.score[order], e.y[order]
+        pooled = Prefixes.of(None, e.score, e.y)
         if self.metric == "macro_f1" and self.target_precision is None:
             # Lowering the threshold past an entry moves its label from the counts before to those
             # after; the macro mean follows by the sum of these moves.
             p = positives[e.label]
             moves = self._f(e.t, e.q, p) - self._f(e.t - e.y, e.q - 1, p)
-            value = np.cumsum(moves[order])
+            value = np.cumsum(moves[pooled.order])
+        elif self.target_precision is None:
+            value = self._f(pooled.t, pooled.q, positives.sum())
         else:
-            t, q = np.cumsum(y), np.arange(1, len(y) + 1)
-            value = self._f(t, q, np.full(len(y), positives.sum()))
-            if self.target_precision is not None:
-                value = np.where(t / q >= self.target_precision - 1e-12, q, -1.0)
-        possible = np.append(score[1:] != score[:-1], True)
-        value = np.where(possible, value, -np.inf)
-        at = int(np.argmax(value))
-        if value[at] <= 0:
-            if self.target_precision is not None:
-                warnings.warn(
-                    f"no threshold reaches a precision of {self.target_precision:g} on this data: "
-                    "the rule will never answer",
-                    UserWarning,
-                    stacklevel=3,
-                )
-            return float("inf")
-        following = score[at + 1] if at + 1 < len(score) else 0.0
-        return float(score[at] + following) / 2
+            enough = pooled.t / pooled.q >= self.target_precision - 1e-12
+            value = np.where(enough, pooled.q, -1.0)
+        position, best = pooled.best_cut(value)
+        if best[0] > 0:
+            return float(pooled.below(position)[0])
+        if self.target_precision is not None:
+            warnings.warn(
+                f"no threshold reaches a precision of {self.target_precision:g} on this data: "
+                "the rule will never answer",
+                UserWarning,
+                stacklevel=3,
+            )
+        return float("inf")
 
     def _get_state(self) -> persist.State:
-        state = super(DecisionRule, self)._get_state()
+        state = super()._get_state()
         state.arrays["thresholds"] = self.thresholds_
         for name in ("global_threshold", "utility", "labels_per_row", "answered"):
             state.meta[name] = getattr(self, f"{name}_")
@@ -266,15 +236,3 @@ class Threshold(DecisionRule):
         self.thresholds_ = state.array("thresholds", np.float64, (None,))
         for name in ("global_threshold", "utility", "labels_per_row", "answered"):
             setattr(self, f"{name}_", float(state.meta[name]))
-
-
-def _true_values(found: Candidates, Y: sp.csr_matrix) -> np.ndarray:
-    """Return the value in ``Y`` of every stored entry."""
-    if not len(found.indices):
-        return np.zeros(0)
-    keys = found.rows() * found.n_labels + found.indices
-    known = np.repeat(np.arange(Y.shape[0]), np.diff(Y.indptr)) * found.n_labels + Y.indices
-    at = np.minimum(np.searchsorted(known, keys), max(len(known) - 1, 0))
-    if not len(known):
-        return np.zeros(len(keys))
-    return np.where(known[at] == keys, Y.data[at], 0.0).astype(np.float64)

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from longtail import persist
-from longtail._renamed import renamed
 from longtail._validation import as_k
 from longtail.answers.topk import TopK
 from longtail.decide.candidates import Candidates, as_candidates
 from longtail.decide.rule import DecisionRule, decide_linear, is_exact
+from longtail.losses.weights import propensity_values
+from longtail.metrics.propensity_scored import inverse_propensities
 
 __all__ = ["TopKRule", "WeightedTopK"]
 
@@ -21,7 +22,8 @@ _WEIGHTINGS = ("psp", "macro_recall", "macro_balanced_accuracy", "power_law", "l
 class TopKRule(DecisionRule):
     """The k most probable labels of each row: the best answer for precision, recall and nDCG at k.
 
-    With ``min_probability`` less probable ones are left out. Scores are the probabilities.
+    With ``min_probability`` less probable ones are left out; a row with fewer candidates than k is
+    padded. Scores are the probabilities.
 
     Parameters
     ----------
@@ -45,26 +47,12 @@ class TopKRule(DecisionRule):
         self.min_probability = min_probability
         self.n_jobs = n_jobs
 
-    @renamed(allow="include", deny="exclude")
-    def select(self, eta: Any, *, include: Any = None, exclude: Any = None) -> TopK:
-        """Return the most probable labels; a row with fewer candidates than k is padded.
-
-        Parameters
-        ----------
-        eta : TopK or matrix of shape (n, L)
-            Probabilities of labels.
-        include : list of labels, mask or matrix, default=None
-            Labels to choose from.
-        exclude : list of labels, mask or matrix, default=None
-            Labels to leave out.
-        """
+    def _select(self, found: Candidates) -> TopK:
         k, low = as_k(self.k), self.min_probability
         if not 0 <= low <= 1:
             raise ValueError(f"min_probability must lie in [0, 1], got {low!r}")
-        found = as_candidates(eta, include=include, exclude=exclude)
-        ones, zeros = np.ones(found.n_labels), np.zeros(found.n_labels)
         ids, scores = decide_linear(
-            found, ones, zeros, k, exactly=True, candidates_only=True, n_jobs=self.n_jobs
+            found, None, None, k, exactly=True, candidates_only=True, n_jobs=self.n_jobs
         )
         if low > 0:
             drop = scores < np.float32(low)  # at the end of a row: scores descend
@@ -109,7 +97,8 @@ class WeightedTopK(DecisionRule):
     Equal gains go to the more probable label, then to the smaller id: the answer is as precise as
     the weighting allows. (Everywhere else in the library ties go to the smaller id at once.)
     A label whose prior is 0 gains nothing from being right (and 1 - prior = 0 loses nothing).
-    Scores are the gains. Refuses priors and propensities outside [0, 1] and of another length.
+    Scores are the gains, best first. Refuses priors and propensities outside [0, 1] and of another
+    length.
 
     >>> eta = [[0.9, 0.8, 0.1], [0.8, 0.7, 0.2], [0.7, 0.2, 0.3]]
     >>> WeightedTopK("macro_recall", k=1).select(eta).indices.ravel()
@@ -141,21 +130,8 @@ class WeightedTopK(DecisionRule):
         self.candidates_only = candidates_only
         self.n_jobs = n_jobs
 
-    @renamed(allow="include", deny="exclude")
-    def select(self, eta: Any, *, include: Any = None, exclude: Any = None) -> TopK:
-        """Return the labels of largest gain, best first; scores are the gains.
-
-        Parameters
-        ----------
-        eta : TopK or matrix of shape (n, L)
-            Probabilities of labels.
-        include : list of labels, mask or matrix, default=None
-            Labels to choose from.
-        exclude : list of labels, mask or matrix, default=None
-            Labels to leave out.
-        """
+    def _select(self, found: Candidates) -> TopK:
         k, exactly = as_k(self.k), is_exact(self.budget)
-        found = as_candidates(eta, include=include, exclude=exclude)
         a, b = self.weights(found)
         ids, scores = decide_linear(
             found,
@@ -176,10 +152,12 @@ class WeightedTopK(DecisionRule):
         eta : TopK or matrix of shape (n, L)
             Probabilities of labels.
         """
-        found = eta if isinstance(eta, Candidates) else as_candidates(eta)
+        found = as_candidates(eta)
         zeros = np.zeros(found.n_labels)
         if self.weighting == "psp":
-            return self._inverse_propensity(found.n_labels), zeros
+            if self.propensity is None:
+                raise ValueError('weighting="psp" needs propensity=, for instance a JainPropensity')
+            return inverse_propensities(self.propensity, found.n_labels), zeros
         if self.weighting not in _WEIGHTINGS:
             raise ValueError(
                 f"unknown weighting {self.weighting!r}: use one of {', '.join(_WEIGHTINGS)}"
@@ -208,26 +186,11 @@ class WeightedTopK(DecisionRule):
             raise ValueError("priors must be shares of rows in [0, 1]: divide counts by the rows")
         return prior
 
-    def _inverse_propensity(self, n_labels: int) -> np.ndarray:
-        if self.propensity is None:
-            raise ValueError('weighting="psp" needs propensity=, for instance a JainPropensity')
-        inverse = getattr(self.propensity, "inverse_", None)
-        if inverse is None:
-            p = np.asarray(self.propensity, dtype=np.float64).reshape(-1)
-            if not ((p > 0) & (p <= 1)).all():
-                raise ValueError("propensities must lie in (0, 1]")
-            inverse = 1 / p
-        if len(inverse) != n_labels:
-            raise ValueError(f"there are {len(inverse)} propensities, eta has {n_labels} labels")
-        return np.asarray(inverse, dtype=np.float64)
-
     def _get_state(self) -> persist.State:
         state = super()._get_state()
         propensity, prior = state.params.pop("propensity"), state.params.pop("prior")
         if propensity is not None:
-            inverse = getattr(propensity, "inverse_", None)
-            values = 1 / np.asarray(inverse) if inverse is not None else propensity
-            state.arrays["propensity"] = np.asarray(values, np.float64).reshape(-1)
+            state.arrays["propensity"] = propensity_values(propensity).reshape(-1)
         if prior is not None:
             state.arrays["prior"] = np.asarray(prior, np.float64).reshape(-1)
         return state

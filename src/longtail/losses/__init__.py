@@ -16,8 +16,8 @@ loss             of a row with scores s and observed labels y                on 
 ``Unbiased``     any loss, over all sub-sets of the observed labels          the clean loss
 ===============  ==========================================================  =====================
 
-``l1``, ``l0`` are a binary loss (``binary.py``), ``l_j`` a loss over all scores (``multiclass.py``)
-and ``T_j`` the weight of a label in its row (``row_weights.py``).
+``l1``, ``l0`` are a binary loss (``binary.py``), ``l_j`` a loss over all scores
+(``pick_labels.py``) and ``T_j`` the weight of a label in its row (``row_weights.py``).
 
 To train, take what is bounded below: ``Surrogate``, ``PAL``, ``PALN``, ``POL``. ``OVA`` falls
 without bound as scores grow, unless a regulariser holds it; it and ``Unbiased`` are for measuring.
@@ -31,10 +31,9 @@ those that networks train with, chunk by chunk of labels.
 from longtail.losses.binary import BINARY_LOSSES, BinaryLoss
 from longtail.losses.general import Unbiased
 from longtail.losses.observed import LossValue
-from longtail.losses.one_vs_all import OVA, OVAN
+from longtail.losses.one_vs_all import OVA, OVAN, Surrogate
 from longtail.losses.pick_labels import PAL, PALN, POL
 from longtail.losses.row_weights import normalized_weights
-from longtail.losses.surrogate import Surrogate
 from longtail.losses.weights import as_propensity, class_balance, surrogate_weights
 
 __all__ = [

@@ -13,7 +13,7 @@ on average and useless for a single row.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,11 +62,22 @@ class Unbiased:
     random_state: Any = 0
 
     def __call__(self, scores: Any, Y: Any, propensity: Any = None) -> LossValue:
+        if self.draw not in ("weight", "half"):
+            raise ValueError(f"draw must be 'weight' or 'half', got {self.draw!r}")
+        if isinstance(self.max_exact, bool) or not 0 <= self.max_exact <= 24:
+            raise ValueError(f"max_exact must lie between 0 and 24, got {self.max_exact}")
+        n_draws, seed = as_k(self.n_draws, "n_draws"), as_seed(self.random_state)
         observed = check_inputs(scores, Y, propensity)
         s, labels = observed.scores, observed.labels
         value, gradient = np.zeros(len(s)), np.zeros_like(s)
-        for row, subsets, weights in self.terms(labels, observed.propensity):
-            step = max(1, _AT_ONCE // max(1, s.shape[1]))
+        step = max(1, _AT_ONCE // max(1, s.shape[1]))
+        for row in range(len(s)):
+            own = slice(*labels.indptr[row : row + 2])
+            p, rng = observed.propensity[labels.indices[own]], None
+            if (p < 1).sum() > self.max_exact:  # labels that are always observed never drop
+                rng = np.random.default_rng([seed, row])
+            kept, weights = sub_labels(p, rng, n_draws=n_draws, draw=self.draw)
+            subsets = _subsets(labels[row], kept)
             for begin in range(0, len(weights), step):
                 part = slice(begin, begin + step)
                 tiled = np.broadcast_to(s[row], (len(weights[part]), s.shape[1]))
@@ -75,39 +86,12 @@ class Unbiased:
                 gradient[row] += weights[part] @ its_gradient
         return LossValue(value, gradient)
 
-    def terms(
-        self, labels: sp.csr_matrix, propensity: np.ndarray
-    ) -> Iterator[tuple[int, sp.csr_matrix, np.ndarray]]:
-        """Yield, row by row, sub-sets of its labels, CSR (m, L), and the weight (m,) of each.
 
-        Parameters
-        ----------
-        labels : tuple of int
-            Labels of a row.
-        propensity : ndarray of shape (L,)
-            Propensities.
-        """
-        if self.draw not in ("weight", "half"):
-            raise ValueError(f"draw must be 'weight' or 'half', got {self.draw!r}")
-        if isinstance(self.max_exact, bool) or not 0 <= self.max_exact <= 24:
-            raise ValueError(f"max_exact must lie between 0 and 24, got {self.max_exact}")
-        n_draws, seed = as_k(self.n_draws, "n_draws"), as_seed(self.random_state)
-        for row in range(labels.shape[0]):
-            own = slice(*labels.indptr[row : row + 2])
-            p = propensity[labels.indices[own]]
-            rng = None
-            if (p < 1).sum() > self.max_exact:  # labels that are always observed never drop
-                rng = np.random.default_rng([seed, row])
-            kept, weights = sub_labels(p, rng, n_draws=n_draws, draw=self.draw)
-            subsets = sp.csr_matrix(
-                (
-                    np.broadcast_to(labels.data[own], kept.shape)[kept],
-                    np.broadcast_to(labels.indices[own], kept.shape)[kept],
-                    np.concatenate([[0], np.cumsum(kept.sum(axis=1))]),
-                ),
-                shape=(len(kept), labels.shape[1]),
-            )
-            yield row, subsets, weights
+def _subsets(labels: sp.csr_matrix, kept: np.ndarray) -> sp.csr_matrix:
+    """Return sub-sets of the labels of one row (1, L), as CSR (t, L); ``kept`` is (t, m)."""
+    indptr = np.concatenate([[0], np.cumsum(kept.sum(axis=1))])
+    values, ids = (np.broadcast_to(x, kept.shape)[kept] for x in (labels.data, labels.indices))
+    return sp.csr_matrix((values, ids, indptr), shape=(len(kept), labels.shape[1]))
 
 
 def sub_labels(

@@ -1,4 +1,14 @@
-"""Reductions to multi-class losses: pick all labels of a row, all with shares, or one."""
+"""Reductions to multi-class losses: pick all labels of a row, all with shares, or one.
+
+A loss ``l_j(s)`` of one label against all scores is summed over the labels of a row with weights:
+
+=============  =================================================================
+name           ``l_j(s)``
+=============  =================================================================
+softmax        ``log sum_i e^{s_i} - s_j``
+binary losses  ``l1(s_j) + sum_{i != j} l0(s_i)``: label j is the only positive
+=============  =================================================================
+"""
 
 from __future__ import annotations
 
@@ -9,12 +19,46 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail._validation import as_seed
-from longtail.losses.binary import BinaryLoss
-from longtail.losses.multiclass import sum_over_picks
-from longtail.losses.observed import LossValue, check_inputs
+from longtail.losses.binary import BINARY_LOSSES, BinaryLoss, as_binary
+from longtail.losses.observed import LossValue, Observed, check_inputs
 from longtail.losses.row_weights import normalized_weights
 
 __all__ = ["PAL", "PALN", "POL", "pick_one"]
+
+
+MULTICLASS = ("softmax", *BINARY_LOSSES)
+
+
+def _sum_over_picks(observed: Observed, base: str | BinaryLoss, weights: np.ndarray) -> LossValue:
+    """Return ``sum_j w_j l_j(s)``, with the weights of the observed labels."""
+    if isinstance(base, str) and base not in MULTICLASS:
+        raise ValueError(
+            f"base must be one of {', '.join(MULTICLASS)}, or a BinaryLoss, got {base!r}"
+        )
+    s, at = observed.scores, (observed.rows, observed.columns)
+    total = _row_sums(observed, weights)
+    if base == "softmax":
+        top = s.max(axis=1, keepdims=True, initial=-np.inf)
+        shifted = np.exp(s - top)
+        mass = shifted.sum(axis=1, keepdims=True)
+        gradient = total[:, None] * (shifted / mass)
+        gradient[at] -= weights
+        own = np.log(mass[observed.rows, 0]) - (s - top)[at]
+        return LossValue(_row_sums(observed, weights * own), gradient)
+    loss = as_binary(base)
+    value0, slope0 = loss.negative(s)
+    value1, slope1 = loss.positive(s[at])
+    value = total * value0.sum(axis=1)
+    value += _row_sums(observed, weights * (value1 - value0[at]))
+    gradient = total[:, None] * slope0
+    gradient[at] += weights * (slope1 - slope0[at])
+    return LossValue(value, gradient)
+
+
+def _row_sums(observed: Observed, values: np.ndarray) -> np.ndarray:
+    """Float64, also where no row has a label, of which ``bincount`` would make integers."""
+    sums = np.bincount(observed.rows, values, minlength=len(observed.scores))
+    return sums.astype(np.float64, copy=False)
 
 
 @dataclass(frozen=True)
@@ -27,8 +71,7 @@ class PAL:
     Parameters
     ----------
     base : str or BinaryLoss, default="softmax"
-        "softmax", or a binary loss that takes the picked label for the only one
-        (``longtail.losses.multiclass``).
+        "softmax", or a binary loss that takes the picked label for the only one.
 
     >>> PAL()([[0.0, 0.0]], [{0, 1}], [0.5, 1.0]).value.round(6)
     array([2.079442])
@@ -40,7 +83,7 @@ class PAL:
 
     def __call__(self, scores: Any, Y: Any, propensity: Any = None) -> LossValue:
         observed = check_inputs(scores, Y, propensity)
-        return sum_over_picks(observed, self.base, observed.values * observed.inverse)
+        return _sum_over_picks(observed, self.base, observed.values * observed.inverse)
 
 
 @dataclass(frozen=True)
@@ -70,7 +113,7 @@ class PALN:
     def __call__(self, scores: Any, Y: Any, propensity: Any = None) -> LossValue:
         observed = check_inputs(scores, Y, propensity)
         share = normalized_weights(observed.labels, observed.propensity, estimate=self.estimate)
-        return sum_over_picks(observed, self.base, share.data)
+        return _sum_over_picks(observed, self.base, share.data)
 
 
 @dataclass(frozen=True)
@@ -99,7 +142,7 @@ class POL:
     def __call__(self, scores: Any, Y: Any, propensity: Any = None) -> LossValue:
         observed = check_inputs(scores, Y, propensity)
         share = normalized_weights(observed.labels, observed.propensity)
-        return sum_over_picks(observed, self.base, pick_one(share, self.random_state))
+        return _sum_over_picks(observed, self.base, pick_one(share, self.random_state))
 
 
 def pick_one(share: sp.csr_matrix, random_state: Any) -> np.ndarray:

@@ -17,7 +17,7 @@ __all__ = ["BALANCES", "as_propensity", "class_balance", "propensity_values", "s
 BALANCES = (None, "after", "before")
 
 
-def as_propensity(propensity: Any, n_labels: int, name: str = "propensity") -> np.ndarray:
+def as_propensity(propensity: Any, n_labels: int | None, name: str = "propensity") -> np.ndarray:
     """Return propensities (L,) float64 in (0, 1], from a fitted model, an array, or None for all
     ones.
 
@@ -28,8 +28,8 @@ def as_propensity(propensity: Any, n_labels: int, name: str = "propensity") -> n
     ----------
     propensity : array of shape (L,), or a propensity model
         How likely a true label is to be observed.
-    n_labels : int
-        Number of labels, L.
+    n_labels : int or None
+        Number of labels, L; None takes as many as there are propensities.
     name : str, default="propensity"
         What it is called in messages.
 
@@ -37,8 +37,11 @@ def as_propensity(propensity: Any, n_labels: int, name: str = "propensity") -> n
     array([1. , 0.5])
     """
     if propensity is None:
+        if n_labels is None:
+            raise ValueError(f"{name} is None: give propensities, or the number of labels")
         return np.ones(n_labels)
-    if hasattr(propensity, "fit") and not _is_fitted(propensity):
+    learned = ("propensity_", "inverse_")
+    if hasattr(propensity, "fit") and not any(hasattr(propensity, each) for each in learned):
         raise ValueError(
             f"{name}: this {type(propensity).__name__} is not fitted yet: call fit first, or pass "
             "the array propensity_ of a fitted one (scikit-learn's clone forgets what was learned)"
@@ -49,7 +52,7 @@ def as_propensity(propensity: Any, n_labels: int, name: str = "propensity") -> n
         raise TypeError(
             f"{name} must be an array of propensities or a propensity model, got {propensity!r}"
         ) from None
-    if p.shape != (n_labels,):
+    if p.shape != (p.size if n_labels is None else n_labels,):
         raise ValueError(
             f"{name} must hold one propensity for each of the {n_labels} labels, "
             f"got shape {p.shape}"
@@ -61,7 +64,7 @@ def as_propensity(propensity: Any, n_labels: int, name: str = "propensity") -> n
             f"{name} of label {j} is {p[j]:g}: probabilities in (0, 1] are needed; for inverse "
             "propensities q pass 1/q"
         )
-    if n_labels and p.min() < 1e-300:
+    if p.size and p.min() < 1e-300:
         raise ValueError(f"{name}: the smallest, {p.min():g}, has no finite inverse")
     return p
 
@@ -75,10 +78,6 @@ def propensity_values(propensity: Any) -> np.ndarray:
         with np.errstate(divide="ignore", invalid="ignore"):
             values = 1.0 / np.asarray(propensity.inverse_, dtype=np.float64)
     return np.ascontiguousarray(values, dtype=np.float64)
-
-
-def _is_fitted(model: Any) -> bool:
-    return hasattr(model, "propensity_") or hasattr(model, "inverse_")
 
 
 def class_balance(counts: Any, beta: float = 0.9) -> np.ndarray:
@@ -162,7 +161,7 @@ def surrogate_weights(
         raise ValueError(f"balance must be None, 'after' or 'before', got {balance!r}")
     if balance is not None and counts is None:
         raise ValueError("balance needs counts, the observed positives of each label")
-    p = as_propensity(propensity, _n_labels(propensity, counts))
+    p = as_propensity(propensity, None if counts is None else np.size(counts))
     inverse = 1.0 / p
     if balance is None:
         weights = 2.0 * inverse - 1.0
@@ -175,14 +174,3 @@ def surrogate_weights(
     if mean_one and weights.sum() > 0:
         weights *= len(weights) / weights.sum()
     return weights
-
-
-def _n_labels(propensity: Any, counts: Any) -> int:
-    if counts is not None:
-        return int(np.size(counts))
-    for name in ("propensity_", "inverse_"):
-        if hasattr(propensity, name):
-            return len(getattr(propensity, name))
-    if propensity is None:
-        raise ValueError("propensity is None: give propensities, or counts to balance")
-    return int(np.size(propensity))

@@ -18,9 +18,6 @@ Where to look: ``ranking`` (P, R, F1, DCG, nDCG, hit rate, Hamming), ``propensit
 ``bootstrap`` (intervals), ``filters`` (filter pairs), ``calibration`` (probabilities).
 """
 
-import warnings
-from typing import Any
-
 from longtail.metrics.bins import (
     BinContribution,
     LabelBins,
@@ -115,18 +112,3 @@ __all__ = [
     "recall_at_k",
     "reliability",
 ]
-
-_RENAMED = {"abandonment_at_k": "hit_rate_at_k"}
-
-
-def __getattr__(name: str) -> Any:
-    """Return the metrics that had another name, for one version."""
-    if name not in _RENAMED:
-        raise AttributeError(f"module 'longtail.metrics' has no attribute {name!r}")
-    new = _RENAMED[name]
-    warnings.warn(
-        f"longtail.metrics.{name} is called {new} now; the old name will go",
-        DeprecationWarning,
-        stacklevel=2,
-    )
-    return globals()[new]

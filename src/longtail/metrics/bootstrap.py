@@ -21,7 +21,7 @@ import functools
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, cast
+from typing import Any
 
 import numpy as np
 
@@ -78,7 +78,7 @@ def bootstrap_interval(
     *args : object
         Further arguments of the metric.
     n_resamples : int, default=1000
-        Resamples of the bootstrap; 0 for no intervals.
+        Resamples of the bootstrap.
     confidence : float, default=0.95
         Share of resamples that the interval holds.
     random_state : int, Generator or None, default=0
@@ -93,8 +93,15 @@ def bootstrap_interval(
     >>> print(bootstrap_interval(precision_at_k, [[0], [1], [2], [3]], scores, k=1))
     0.7500 [0.2500, 1.0000]
     """
-    call = _Call(metric, args, options)
-    return _intervals({"": call}, Y_true, top, n_resamples, confidence, random_state, n_jobs)[""]
+    return bootstrap_intervals(
+        {"": _Call(metric, args, options)},
+        Y_true,
+        top,
+        n_resamples=n_resamples,
+        confidence=confidence,
+        random_state=random_state,
+        n_jobs=n_jobs,
+    )[""]
 
 
 def bootstrap_intervals(
@@ -127,7 +134,7 @@ def bootstrap_intervals(
     top : TopK, matrix of scores, or lists of ids
         The answers, best first.
     n_resamples : int, default=1000
-        Resamples of the bootstrap; 0 for no intervals.
+        Resamples of the bootstrap.
     confidence : float, default=0.95
         Share of resamples that the interval holds.
     random_state : int, Generator or None, default=0
@@ -143,38 +150,58 @@ def bootstrap_intervals(
     >>> [round(interval.estimate, 2) for interval in found.values()]
     [0.75, 0.75]
     """
-    calls = {name: _as_call(metric) for name, metric in metrics.items()}
-    return _intervals(calls, Y_true, top, n_resamples, confidence, random_state, n_jobs)
+    n_resamples = as_k(n_resamples, "n_resamples")
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must lie between 0 and 1, got {confidence}")
+    seed = as_seed(random_state)
+    calls = {name: _Call.of(metric) for name, metric in metrics.items()}
+    depths = [call.depth() for call in calls.values()]
+    deepest = None if None in depths else max((d for d in depths if d), default=1)
+    matches = match(Y_true, top, deepest, n_jobs=n_jobs)
+    # Estimates first: the sums along rows that they leave in `matches` serve every resample.
+    estimates = {name: call.on(matches) for name, call in calls.items()}
+    resampled = _resample_rows(calls, matches, n_resamples, seed, n_jobs)
+    others = {name: call for name, call in calls.items() if name not in resampled}
+    resampled |= _resample_others(others, matches, n_resamples, seed)
+    out = {}
+    for name, estimate in estimates.items():
+        values = resampled[name]
+        spread = float(values.std(ddof=1)) if len(values) > 1 else 0.0
+        if hasattr(calls[name].function, "reweightable"):
+            values = np.clip(values + (estimate - values.mean()), 0.0, 1.0)
+        low, high = np.quantile(values, [(1 - confidence) / 2, (1 + confidence) / 2])
+        out[name] = Interval(estimate, float(low), float(high), spread, confidence, n_resamples)
+    return out
 
 
-class _Call(NamedTuple):
+@dataclass(frozen=True)
+class _Call:
     """A metric with its arguments beyond ``(Y_true, top)``."""
 
     function: Any
     args: tuple[Any, ...]
     options: dict[str, Any]
 
+    @classmethod
+    def of(cls, metric: Any) -> _Call:
+        if isinstance(metric, functools.partial) and not metric.args:
+            return cls(metric.func, (), dict(metric.keywords))
+        return metric if isinstance(metric, cls) else cls(metric, (), {})
+
+    @property
+    def takes_matches(self) -> bool:
+        """Whether this is a metric of this library, row-wise or label-wise."""
+        return hasattr(self.function, "rows") or hasattr(self.function, "reweightable")
+
     def __call__(self, Y_true: Any, top: Any) -> float:
         return float(self.function(Y_true, top, *self.args, **self.options))
 
-    def estimate(self, matches: Matches) -> float:
-        ours = self.is_row_wise or self.is_label_wise
-        return self(None, matches) if ours else self(matches.truth, matches.top)
-
-    def rows(self, matches: Matches) -> Rows:
-        return cast(Rows, self.function.rows(None, matches, *self.args, **self.options))
-
-    @property
-    def is_row_wise(self) -> bool:
-        return hasattr(self.function, "rows")
-
-    @property
-    def is_label_wise(self) -> bool:
-        return getattr(self.function, "reweightable", False)
+    def on(self, matches: Matches) -> float:
+        return self(None, matches) if self.takes_matches else self(matches.truth, matches.top)
 
     def depth(self) -> int | None:
         """Return how deep a ranking this needs; None for all of it."""
-        if not (self.is_row_wise or self.is_label_wise):
+        if not self.takes_matches:
             return None
         bound = inspect.signature(self.function).bind(None, None, *self.args, **self.options)
         bound.apply_defaults()
@@ -182,79 +209,40 @@ class _Call(NamedTuple):
         return None if ties else as_k(bound.arguments["k"])
 
 
-def _as_call(metric: Any) -> _Call:
-    if isinstance(metric, functools.partial) and not metric.args:
-        return _Call(metric.func, (), dict(metric.keywords))
-    return _Call(metric, (), {})
-
-
-def _intervals(
-    calls: dict[str, _Call],
-    Y_true: Any,
-    top: Any,
-    n_resamples: int,
-    confidence: float,
-    random_state: Any,
-    n_jobs: int | None,
-) -> dict[str, Interval]:
-    n_resamples = as_k(n_resamples, "n_resamples")
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must lie between 0 and 1, got {confidence}")
-    seed = as_seed(random_state)
-    depths = [call.depth() for call in calls.values()]
-    deepest = None if None in depths else max((d for d in depths if d), default=1)
-    matches = match(Y_true, top, deepest, n_jobs=n_jobs)
-    # Estimates first: the sums along rows that they leave in `matches` serve every resample.
-    estimates = {name: call.estimate(matches) for name, call in calls.items()}
-    row_wise = {name: call.rows(matches) for name, call in calls.items() if call.is_row_wise}
-    resampled = _resample_rows(row_wise, matches.n_rows, n_resamples, seed, n_jobs)
-    others = {name: call for name, call in calls.items() if not call.is_row_wise}
-    resampled |= _resample_others(others, matches, n_resamples, seed)
-    out = {}
-    for name, call in calls.items():
-        estimate, values = estimates[name], resampled[name]
-        spread = float(values.std(ddof=1)) if len(values) > 1 else 0.0
-        if call.is_label_wise:
-            values = np.clip(values + (estimate - values.mean()), 0.0, 1.0)
-        low, high = np.quantile(values, [(1 - confidence) / 2, (1 + confidence) / 2])
-        out[name] = Interval(estimate, float(low), float(high), spread, confidence, n_resamples)
-    return out
-
-
 def _resample_rows(
-    metrics: dict[str, Rows], n: int, n_resamples: int, seed: int, n_jobs: int | None
+    calls: dict[str, _Call], matches: Matches, n_resamples: int, seed: int, n_jobs: int | None
 ) -> dict[str, np.ndarray]:
     """Return values (B,) of row-wise metrics on every resample."""
-    columns: list[np.ndarray] = []
-    for rows in metrics.values():
-        columns.append(rows.numerator)
-        if rows.denominator is not None:
-            columns.append(rows.denominator)
-    if not columns:
+    rows: dict[str, Rows] = {
+        name: call.function.rows(None, matches, *call.args, **call.options)
+        for name, call in calls.items()
+        if hasattr(call.function, "rows")
+    }
+    if not rows:
         return {}
-    terms = np.stack(columns, axis=1)
+    pairs = [(each.numerator, each.denominator) for each in rows.values()]
+    terms = np.stack([term for pair in pairs for term in pair if term is not None], axis=1)
     sums = iter(core.resample_sums(terms, n_resamples, seed, n_threads(n_jobs)).T)
     return {
-        name: ratio(next(sums), np.asarray(n) if rows.denominator is None else next(sums))
-        for name, rows in metrics.items()
+        name: ratio(next(sums), matches.n_rows if each.denominator is None else next(sums))
+        for name, each in rows.items()
     }
 
 
 def _resample_others(
-    metrics: dict[str, _Call], matches: Matches, n_resamples: int, seed: int
+    calls: dict[str, _Call], matches: Matches, n_resamples: int, seed: int
 ) -> dict[str, np.ndarray]:
     """Return values (B,) of the other metrics on every resample."""
-    values = {name: np.empty(n_resamples) for name in metrics}
-    for b in range(n_resamples if metrics else 0):
+    values = {name: np.empty(n_resamples) for name in calls}
+    for b in range(n_resamples if calls else 0):
         counts = core.resample_counts(matches.n_rows, seed, b)
-        weighted = matches.reweighted(counts)
-        chosen: Any = None
-        for name, call in metrics.items():
-            if call.is_label_wise:
-                values[name][b] = call(None, weighted)
+        weighted, drawn = matches.reweighted(counts), None
+        for name, call in calls.items():
+            if call.takes_matches:
+                values[name][b] = call.on(weighted)
                 continue
-            if chosen is None:
+            if drawn is None:
                 rows = np.repeat(np.arange(matches.n_rows), counts)
-                chosen = matches.truth[rows], matches.top[rows]
-            values[name][b] = call(*chosen)
+                drawn = matches.truth[rows], matches.top[rows]
+            values[name][b] = call(*drawn)
     return values

@@ -77,7 +77,7 @@ class ConfusionCounts:
         return count
 
     def precision(self, epsilon: float = 0.0) -> np.ndarray:
-        """Return tp / (tp + fp).
+        """Return tp / (tp + fp); 0 for a label that is never predicted.
 
         Parameters
         ----------
@@ -87,7 +87,7 @@ class ConfusionCounts:
         return ratio(self.true_positives, self.predicted + epsilon)
 
     def recall(self, epsilon: float = 0.0) -> np.ndarray:
-        """Return tp / (tp + fn), the true positive rate.
+        """Return tp / (tp + fn), the true positive rate; 0 for a label that no row has.
 
         Parameters
         ----------
@@ -107,7 +107,7 @@ class ConfusionCounts:
         return ratio(self.true_negatives, self.n_rows - self.positives + epsilon)
 
     def f1(self, epsilon: float = 0.0) -> np.ndarray:
-        """Return 2 tp / (2 tp + fp + fn).
+        """Return 2 tp / (2 tp + fp + fn); 0 for a label that no row has or predicts.
 
         Parameters
         ----------
@@ -118,6 +118,9 @@ class ConfusionCounts:
 
     def balanced_accuracy(self, epsilon: float = 0.0) -> np.ndarray:
         """Return (recall + specificity) / 2.
+
+        Recall is tp / (tp + fn), specificity tn / (tn + fp). Close to 1/2 for a label that is never
+        predicted, so with many labels the mean moves little.
 
         Parameters
         ----------
@@ -130,6 +133,8 @@ class ConfusionCounts:
     def g_mean(self, epsilon: float = 0.0) -> np.ndarray:
         """Return sqrt(recall * specificity).
 
+        For sqrt(precision * recall), which some papers call G-mean too, see ``fowlkes_mallows``.
+
         Parameters
         ----------
         epsilon : float, default=0.0
@@ -140,6 +145,8 @@ class ConfusionCounts:
 
     def fowlkes_mallows(self, epsilon: float = 0.0) -> np.ndarray:
         """Return sqrt(precision * recall).
+
+        Some papers call it G-mean; the usual one is ``g_mean``.
 
         Parameters
         ----------

@@ -77,24 +77,23 @@ def _slots_left(ranking: TopK, found: np.ndarray, k: int | None) -> int:
     removed = np.count_nonzero(found, axis=1)
     complete = ranking.n_labels is not None and ranking.k >= ranking.n_labels
     cut_off = (ranking.indices[:, -1:] >= 0).any(axis=1) & (not complete)
-    filled = ranking.k - removed[cut_off].max(initial=0)
-    if k is not None:
-        k = min(k, ranking.k)
-        short = int(np.count_nonzero(cut_off & (ranking.k - removed < k)))
-        if short:
-            warnings.warn(
-                f"{short} rows have fewer than {k} labels left after filtering, because the "
-                f"ranking ends after {ranking.k}: predict more labels per row than you evaluate",
-                UserWarning,
-                stacklevel=3,
+    left = ranking.k - np.where(cut_off, removed, 0)
+    if k is None:
+        if left.min(initial=ranking.k) < 1:
+            raise ValueError(
+                f"filtering leaves nothing of the {ranking.k} labels of row {np.argmin(left)}: "
+                "predict more labels per row"
             )
-        return k
-    if filled < 1:
-        raise ValueError(
-            f"filtering leaves nothing of the {ranking.k} labels of row "
-            f"{int(np.argmax(cut_off & (removed == ranking.k)))}: predict more labels per row"
+        return int(left.min(initial=ranking.k))
+    k = min(k, ranking.k)
+    if (left < k).any():
+        warnings.warn(
+            f"{(left < k).sum()} rows have fewer than {k} labels left after filtering, because the "
+            f"ranking ends after {ranking.k}: predict more labels per row than you evaluate",
+            UserWarning,
+            stacklevel=3,
         )
-    return int(filled)
+    return k
 
 
 def filter_truth(Y_true: Any, pairs: Any) -> sp.csr_matrix:
@@ -132,17 +131,15 @@ def _pair_matrix(pairs: Any, n_rows: int, n_labels: int | None) -> sp.csr_matrix
         raise ValueError(f"pairs must have the shape (m, 2): row and label, got {array.shape}")
     if array.dtype.kind not in "iu":
         raise TypeError(f"pairs must hold whole numbers, got dtype {array.dtype}")
-    rows, labels = array[:, 0], array[:, 1]
-    if rows.min() < 0 or rows.max() >= n_rows:
-        bad = rows.min() if rows.min() < 0 else rows.max()
-        raise ValueError(
-            f"pairs name row {bad}, but there are {n_rows} rows: is this another split's filter?"
-        )
-    width = int(labels.max()) + 1 if n_labels is None else n_labels
-    if labels.min() < 0 or labels.max() >= width:
-        bad = labels.min() if labels.min() < 0 else labels.max()
-        raise ValueError(f"pairs name label {bad}, but there are {width} labels")
-    out = sp.csr_matrix((np.ones(len(array), np.float32), (rows, labels)), shape=(n_rows, width))
+    width = int(array[:, 1].max()) + 1 if n_labels is None else n_labels
+    for ids, what, count in zip(array.T, ("row", "label"), (n_rows, width), strict=True):
+        wrong = ids[(ids < 0) | (ids >= count)]
+        if len(wrong):
+            raise ValueError(
+                f"pairs name {what} {wrong[0]}, but there are {count} {what}s: "
+                "is this another split's filter?"
+            )
+    out = sp.csr_matrix((np.ones(len(array), np.float32), array.T), shape=(n_rows, width))
     out.sum_duplicates()
     out.data[:] = 1
     return out

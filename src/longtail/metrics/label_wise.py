@@ -12,16 +12,20 @@ for long-tail performance in extreme multi-label classification", NeurIPS 2023.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from longtail.metrics.confusion import ConfusionCounts
 from longtail.metrics.conventions import convention
+from longtail.metrics.docstrings import with_parameters
 from longtail.metrics.matching import matched
 
 __all__ = [
+    "LabelMetric",
+    "Measure",
     "confusion_at_k",
     "coverage_at_k",
     "macro_balanced_accuracy_at_k",
@@ -30,37 +34,30 @@ __all__ = [
     "macro_g_mean_at_k",
     "macro_precision_at_k",
     "macro_recall_at_k",
-    "reweightable",
+    "of_measure",
 ]
 
 _CHUNK = 1 << 15  # labels at a time: what is computed on the way stays in cache
 
+Measure = Callable[[ConfusionCounts, float], np.ndarray]
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def reweightable(metric: F) -> F:
-    """Mark a metric that honours the row weights of ``Matches``: the bootstrap uses them."""
-    metric.reweightable = True  # type: ignore[attr-defined]
-    return metric
+class LabelMetric(Protocol):
+    """A mean over labels."""
+
+    def __call__(
+        self, Y_true: Any, top: Any, k: int = 5, *, labels: str = "all", compat: str | None = None
+    ) -> float: ...
 
 
+@with_parameters
 def confusion_at_k(
     Y_true: Any, top: Any, k: int = 5, *, compat: str | None = None
 ) -> ConfusionCounts:
     """Return confusion counts of every label when each row predicts its first k labels.
 
-    Parameters
-    ----------
-    Y_true : matrix of shape (n, L), or list of lists of int
-        True labels of the rows.
-    top : TopK, matrix of scores, or lists of ids
-        The answers, best first.
-    k : int, default=5
-        Answers per row that count.
-    compat : str, default=None
-        Conventions of another evaluator (``longtail.metrics.conventions``).
-
-    >>> counts = confusion_at_k([[0, 2], [1]], np.array([[0.9, 0.8, 0.1], [0.9, 0.1, 0.2]]), k=1)
+    >>> counts = confusion_at_k([[0, 2], [1]], [[0.9, 0.8, 0.1], [0.9, 0.1, 0.2]], k=1)
     >>> counts.true_positives, counts.predicted, counts.positives
     (array([1., 0., 0.]), array([2., 0., 0.]), array([1., 1., 1.]))
     """
@@ -68,20 +65,33 @@ def confusion_at_k(
     return m.label_counts(k)
 
 
-def _macro(
-    measure: Callable[[ConfusionCounts, float], np.ndarray],
-    Y_true: Any,
-    top: Any,
-    k: int,
-    labels: str,
-    compat: str | None,
+def reweightable(metric: F) -> F:
+    """Mark a metric that honours the row weights of ``Matches``: the bootstrap uses them."""
+    metric.reweightable = True  # type: ignore[attr-defined]
+    return with_parameters(metric)
+
+
+def of_measure(metric: F, name: str, measure: Measure, start: str, example: str) -> F:
+    """Name a metric made of a measure of confusion counts, with a docstring from that of the
+    measure.
+    """
+    metric.__name__ = metric.__qualname__ = name
+    meaning = (inspect.getdoc(measure) or "").partition("\n\nParameters")[0]
+    metric.__doc__ = f"{start} {meaning.removeprefix('Return ')}\n\n>>> {example}\n"
+    return reweightable(metric)
+
+
+def _mean_over_labels(
+    measure: Measure, Y_true: Any, top: Any, k: int, labels: str, compat: str | None
 ) -> float:
-    """Return the mean over labels of ``measure(counts, epsilon)``."""
     m, k, how = matched(Y_true, top, k, compat)
     if labels not in ("all", "present"):
         raise ValueError(f"labels must be 'all' or 'present', got {labels!r}")
     counts = m.label_counts(k)
-    last = _largest_id(counts) + 1 if how.macro_up_to_largest_id else m.n_labels
+    last = m.n_labels
+    if how.macro_up_to_largest_id:
+        occurs = np.flatnonzero((counts.positives > 0) | (counts.predicted > 0))
+        last = int(occurs[-1]) + 1 if len(occurs) else 0
     total, number = 0.0, 0
     for start in range(0, last, _CHUNK):
         part = counts[start : min(start + _CHUNK, last)]
@@ -92,168 +102,24 @@ def _macro(
     return total / number if number else 0.0
 
 
-def _largest_id(counts: ConfusionCounts) -> int:
-    occurs = np.flatnonzero((counts.positives > 0) | (counts.predicted > 0))
-    return int(occurs[-1]) if len(occurs) else -1
+def _macro(measure: Measure, example: float) -> LabelMetric:
+    def metric(
+        Y_true: Any, top: Any, k: int = 5, *, labels: str = "all", compat: str | None = None
+    ) -> float:
+        return _mean_over_labels(measure, Y_true, top, k, labels, compat)
+
+    name = f"macro_{measure.__name__}_at_k"
+    call = f"round({name}([[0], [1]], [[0.9, 0.8], [0.9, 0.1]], k=1), 4)"
+    start = "Return the mean over labels of"
+    return of_measure(metric, name, measure, start, f"{call}\n{example}")
 
 
-@reweightable
-def macro_precision_at_k(
-    Y_true: Any, top: Any, k: int = 5, *, labels: str = "all", compat: str | None = None
-) -> float:
-    """Return the mean over labels of tp / (tp + fp); 0 for a label that is never predicted.
-
-    Parameters
-    ----------
-    Y_true : matrix of shape (n, L), or list of lists of int
-        True labels of the rows.
-    top : TopK, matrix of scores, or lists of ids
-        The answers, best first.
-    k : int, default=5
-        Answers per row that count.
-    labels : str, default="all"
-        Which labels to average over: "all", or "present" in the truth.
-    compat : str, default=None
-        Conventions of another evaluator (``longtail.metrics.conventions``).
-
-    >>> macro_precision_at_k([[0], [1]], np.array([[0.9, 0.8], [0.9, 0.1]]), k=1)
-    0.25
-    """
-    return _macro(ConfusionCounts.precision, Y_true, top, k, labels, compat)
-
-
-@reweightable
-def macro_recall_at_k(
-    Y_true: Any, top: Any, k: int = 5, *, labels: str = "all", compat: str | None = None
-) -> float:
-    """Return the mean over labels of tp / (tp + fn); 0 for a label that no row has.
-
-    Parameters
-    ----------
-    Y_true : matrix of shape (n, L), or list of lists of int
-        True labels of the rows.
-    top : TopK, matrix of scores, or lists of ids
-        The answers, best first.
-    k : int, default=5
-        Answers per row that count.
-    labels : str, default="all"
-        Which labels to average over: "all", or "present" in the truth.
-    compat : str, default=None
-        Conventions of another evaluator (``longtail.metrics.conventions``).
-
-    >>> macro_recall_at_k([[0], [1]], np.array([[0.9, 0.8], [0.9, 0.1]]), k=1)
-    0.5
-    """
-    return _macro(ConfusionCounts.recall, Y_true, top, k, labels, compat)
-
-
-@reweightable
-def macro_f1_at_k(
-    Y_true: Any, top: Any, k: int = 5, *, labels: str = "all", compat: str | None = None
-) -> float:
-    """Return the mean over labels of 2 tp / (2 tp + fp + fn); 0 for a label that no row has or
-    predicts.
-
-    Parameters
-    ----------
-    Y_true : matrix of shape (n, L), or list of lists of int
-        True labels of the rows.
-    top : TopK, matrix of scores, or lists of ids
-        The answers, best first.
-    k : int, default=5
-        Answers per row that count.
-    labels : str, default="all"
-        Which labels to average over: "all", or "present" in the truth.
-    compat : str, default=None
-        Conventions of another evaluator (``longtail.metrics.conventions``).
-
-    >>> round(macro_f1_at_k([[0], [1]], np.array([[0.9, 0.8], [0.9, 0.1]]), k=1), 4)
-    0.3333
-    """
-    return _macro(ConfusionCounts.f1, Y_true, top, k, labels, compat)
-
-
-@reweightable
-def macro_balanced_accuracy_at_k(
-    Y_true: Any, top: Any, k: int = 5, *, labels: str = "all", compat: str | None = None
-) -> float:
-    """Return the mean over labels of (recall + specificity) / 2.
-
-    Recall is tp / (tp + fn), specificity tn / (tn + fp). Close to 1/2 for every label that is never
-    predicted, so with many labels it moves little.
-
-    Parameters
-    ----------
-    Y_true : matrix of shape (n, L), or list of lists of int
-        True labels of the rows.
-    top : TopK, matrix of scores, or lists of ids
-        The answers, best first.
-    k : int, default=5
-        Answers per row that count.
-    labels : str, default="all"
-        Which labels to average over: "all", or "present" in the truth.
-    compat : str, default=None
-        Conventions of another evaluator (``longtail.metrics.conventions``).
-
-    >>> macro_balanced_accuracy_at_k([[0], [1]], np.array([[0.9, 0.8], [0.9, 0.1]]), k=1)
-    0.5
-    """
-    return _macro(ConfusionCounts.balanced_accuracy, Y_true, top, k, labels, compat)
-
-
-@reweightable
-def macro_g_mean_at_k(
-    Y_true: Any, top: Any, k: int = 5, *, labels: str = "all", compat: str | None = None
-) -> float:
-    """Return the mean over labels of sqrt(recall * specificity).
-
-    For sqrt(precision * recall), which some papers call G-mean too, see
-    ``macro_fowlkes_mallows_at_k``.
-
-    Parameters
-    ----------
-    Y_true : matrix of shape (n, L), or list of lists of int
-        True labels of the rows.
-    top : TopK, matrix of scores, or lists of ids
-        The answers, best first.
-    k : int, default=5
-        Answers per row that count.
-    labels : str, default="all"
-        Which labels to average over: "all", or "present" in the truth.
-    compat : str, default=None
-        Conventions of another evaluator (``longtail.metrics.conventions``).
-
-    >>> macro_g_mean_at_k([[0], [1]], np.array([[0.9, 0.8], [0.1, 0.9]]), k=1)
-    1.0
-    """
-    return _macro(ConfusionCounts.g_mean, Y_true, top, k, labels, compat)
-
-
-@reweightable
-def macro_fowlkes_mallows_at_k(
-    Y_true: Any, top: Any, k: int = 5, *, labels: str = "all", compat: str | None = None
-) -> float:
-    """Return the mean over labels of sqrt(precision * recall).
-
-    Some papers call it G-mean; the usual one is ``macro_g_mean_at_k``.
-
-    Parameters
-    ----------
-    Y_true : matrix of shape (n, L), or list of lists of int
-        True labels of the rows.
-    top : TopK, matrix of scores, or lists of ids
-        The answers, best first.
-    k : int, default=5
-        Answers per row that count.
-    labels : str, default="all"
-        Which labels to average over: "all", or "present" in the truth.
-    compat : str, default=None
-        Conventions of another evaluator (``longtail.metrics.conventions``).
-
-    >>> round(macro_fowlkes_mallows_at_k([[0], [1]], np.array([[0.9, 0.8], [0.9, 0.1]]), k=1), 4)
-    0.3536
-    """
-    return _macro(ConfusionCounts.fowlkes_mallows, Y_true, top, k, labels, compat)
+macro_precision_at_k = _macro(ConfusionCounts.precision, 0.25)
+macro_recall_at_k = _macro(ConfusionCounts.recall, 0.5)
+macro_f1_at_k = _macro(ConfusionCounts.f1, 0.3333)
+macro_balanced_accuracy_at_k = _macro(ConfusionCounts.balanced_accuracy, 0.5)
+macro_g_mean_at_k = _macro(ConfusionCounts.g_mean, 0.0)
+macro_fowlkes_mallows_at_k = _macro(ConfusionCounts.fowlkes_mallows, 0.3536)
 
 
 @reweightable
@@ -266,26 +132,13 @@ def coverage_at_k(
     Out of all L labels, or with ``labels="present"`` out of those that occur in ``Y_true`` (then 1
     is within reach).
 
-    Parameters
-    ----------
-    Y_true : matrix of shape (n, L), or list of lists of int
-        True labels of the rows.
-    top : TopK, matrix of scores, or lists of ids
-        The answers, best first.
-    k : int, default=5
-        Answers per row that count.
-    labels : str, default="all"
-        Which labels to average over: "all", or "present" in the truth.
-    compat : str, default=None
-        Conventions of another evaluator (``longtail.metrics.conventions``).
-
-    >>> scores = np.array([[0.9, 0.8, 0.0], [0.9, 0.1, 0.0]])
+    >>> scores = [[0.9, 0.8, 0.0], [0.9, 0.1, 0.0]]
     >>> coverage_at_k([[0], [1]], scores, k=1, labels="present")
     0.5
     """
     if convention(compat).coverage_of_present:
         labels = "present"
-    return _macro(_covered, Y_true, top, k, labels, compat)
+    return _mean_over_labels(_covered, Y_true, top, k, labels, compat)
 
 
 def _covered(counts: ConfusionCounts, _: float) -> np.ndarray:

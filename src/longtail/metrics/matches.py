@@ -2,31 +2,33 @@
 
 ``Matches`` holds ``gains`` (n, slots): the truth value of each predicted label, 0 for a wrong label
 or an empty slot. All metrics are sums over gains: along rows (P, R, DCG and their propensity-scored
-forms, which weigh a gain by the label's inverse propensity) or along labels (confusion counts). The
-sums are kept, since reports ask for the same ones again and again; nothing of size n x L is ever
-formed.
+forms, which weigh a gain by the label's inverse propensity) or along labels (confusion counts), of
+the ranking that was given and of the best one possible. The sums are kept, since reports ask for
+the same ones again and again; nothing of size n x L is ever formed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar, cast
 
 import numpy as np
 import scipy.sparse as sp
 
-from longtail._native import core, csr_args
+from longtail._native import core, csr_args, n_threads
 from longtail.answers.topk import TopK
 from longtail.metrics.confusion import ConfusionCounts
-from longtail.metrics.row_sums import RowSums
 
-__all__ = ["Matches"]
+__all__ = ["Matches", "discounts"]
 
 _BY_LABEL = ("binary", "label_counts", "label_positives")
+_IDEAL_DEPTH = 10
 
 T = TypeVar("T")
 
 
+@dataclass(eq=False, repr=False)
 class Matches:
     """A ranking matched against the truth; made by ``match``, given to metrics in place of ``top``.
 
@@ -37,11 +39,13 @@ class Matches:
     top : TopK
         The ranking.
     gains : ndarray of shape (n, top.k)
-        The truth value of each predicted label, float32.
+        What each predicted label counts: its truth value, or that over its propensity (``under``).
     weights : ndarray of shape (n,) or None
         How much each row counts, float64.
     source : object
-        What the truth was given as; None for ``truth`` itself.
+        What the truth was given as, if not as ``truth``.
+    inverse : ndarray of shape (L,) or None
+        Inverse propensities of gains; None for ones.
     n_jobs : int or None
         Number of threads; None is all cores.
     """
@@ -49,24 +53,11 @@ class Matches:
     truth: sp.csr_matrix
     top: TopK
     gains: np.ndarray
-    weights: np.ndarray | None
-
-    def __init__(
-        self,
-        truth: sp.csr_matrix,
-        top: TopK,
-        gains: np.ndarray,
-        *,
-        weights: np.ndarray | None = None,
-        source: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.truth, self.top, self.gains, self.weights = truth, top, gains, weights
-        self.source = truth if source is None else source
-        self.n_jobs = n_jobs
-        self._kept: dict[tuple[Any, ...], Any] = {}
-        self._plain = RowSums(gains, truth, None, n_jobs)
-        self._scored: RowSums | None = None
+    weights: np.ndarray | None = None
+    source: Any = None
+    inverse: np.ndarray | None = None
+    n_jobs: int | None = None
+    _kept: dict[tuple[Any, ...], Any] = field(default_factory=dict)
 
     @property
     def n_rows(self) -> int:
@@ -91,7 +82,7 @@ class Matches:
         k : int
             Answers per row that count.
         """
-        return self._plain.hits(k)
+        return self._keep(("hits", k), lambda: _dot(self.gains, np.ones(k)))
 
     def dcg(self, k: int) -> np.ndarray:
         """Return the sum of the first k gains of each row, the l-th divided by log2(l + 1),
@@ -102,20 +93,40 @@ class Matches:
         k : int
             Answers per row that count.
         """
-        return self._plain.dcg(k)
+        return self._keep(("dcg", k), lambda: _dot(self.gains, discounts(k)))
 
-    def ideal_dcg(self, k: int) -> np.ndarray:
-        """Return the largest DCG@k a ranking of the row could have, (n,).
+    def ideal_hits(self, k: int) -> np.ndarray:
+        """Return the largest ``hits`` a ranking of the row could have, (n,).
 
         Parameters
         ----------
         k : int
             Answers per row that count.
         """
-        return self._plain.ideal_dcg(k)
+        return self._keep(("ideal_hits", k), lambda: _dot(self._ideal(k), np.ones(k)))
 
-    def under(self, inverse: np.ndarray) -> RowSums:
-        """Return sums of gains times the inverse propensity of their label.
+    def ideal_dcg(self, k: int) -> np.ndarray:
+        """Return the largest ``dcg`` a ranking of the row could have, (n,).
+
+        Parameters
+        ----------
+        k : int
+            Answers per row that count.
+        """
+        return self._keep(("ideal_dcg", k), lambda: _dot(self._ideal(k), discounts(k)))
+
+    def _ideal(self, k: int) -> np.ndarray:
+        """Return gains of the best ranking, at least k of them where the row has so many labels."""
+        gains = self._kept.get(("ideal",))
+        if gains is None or gains.shape[1] < k:
+            # A little deeper than asked, since reports ask for small k first.
+            depth, threads = max(k, min(self.top.k, _IDEAL_DEPTH)), n_threads(self.n_jobs)
+            gains = core.ideal_gains(csr_args(self.truth), self.inverse, depth, threads)
+            self._kept["ideal",] = gains
+        return cast(np.ndarray, gains)
+
+    def under(self, inverse: np.ndarray) -> Matches:
+        """Return the same with every gain times the inverse propensity of its label.
 
         The last propensities are remembered and known by value: arrays can change in place.
 
@@ -124,12 +135,12 @@ class Matches:
         inverse : ndarray of shape (L,)
             Inverse propensities.
         """
-        if self._scored is None or not np.array_equal(cast(Any, self._scored.inverse), inverse):
-            inverse = inverse.copy()
-            weights = np.append(inverse, 0.0)  # the last one is for padding, label -1
-            gains = self.gains * weights[self.top.indices]
-            self._scored = RowSums(gains, self.truth, inverse, self.n_jobs)
-        return self._scored
+        scored: Matches | None = self._kept.get(("under",))
+        if scored is None or not np.array_equal(cast(Any, scored.inverse), inverse):
+            gains = self.gains * np.append(inverse, 0.0)[self.top.indices]  # 0 for padding, -1
+            scored = replace(self, gains=gains, inverse=inverse.copy(), _kept={})
+            self._kept["under",] = scored
+        return scored
 
     def predicted(self, k: int) -> np.ndarray:
         """Return how many labels each row predicts in its first k slots (k, unless it is padded),
@@ -207,8 +218,7 @@ class Matches:
             return self
         ones = np.ones_like(self.truth.data)
         truth = sp.csr_matrix((ones, self.truth.indices, self.truth.indptr), shape=self.truth.shape)
-        gains = (self.gains > 0).astype(np.float32)
-        return Matches(truth, self.top, gains, weights=self.weights, n_jobs=self.n_jobs)
+        return replace(self, truth=truth, gains=(self.gains > 0).astype(np.float32), _kept={})
 
     def reweighted(self, weights: np.ndarray) -> Matches:
         """Return the same rows, row i counting ``weights[i]`` times.
@@ -219,18 +229,9 @@ class Matches:
             Weights of rows.
         """
         weights = np.ascontiguousarray(weights, dtype=np.float64)
-        out = Matches(
-            self.truth,
-            self.top,
-            self.gains,
-            weights=weights,
-            source=self.source,
-            n_jobs=self.n_jobs,
-        )
         # Sums along rows stay as they are; sums along labels are to be made again.
-        out._kept = {key: self._kept[key] for key in self._kept if key[0] not in _BY_LABEL}
-        out._plain, out._scored = self._plain, self._scored
-        return out
+        kept = {key: self._kept[key] for key in self._kept if key[0] not in _BY_LABEL}
+        return replace(self, weights=weights, _kept=kept)
 
     def _keep(self, key: tuple[Any, ...], make: Callable[[], T]) -> T:
         if key not in self._kept:
@@ -243,4 +244,17 @@ def _row_sums(matrix: sp.csr_matrix) -> np.ndarray:
     filled = np.flatnonzero(np.diff(matrix.indptr))
     if len(filled):
         out[filled] = np.add.reduceat(matrix.data, matrix.indptr[filled], dtype=np.float64)
+    return out
+
+
+def discounts(k: int) -> np.ndarray:
+    """Return 1 / log2(l + 1) for ranks l = 1 .. k."""
+    return 1.0 / np.log2(np.arange(2, k + 2))
+
+
+def _dot(terms: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
+    """sum_j coefficients[j] * terms[:, j] in double precision; columns that are missing are 0."""
+    out = np.zeros(len(terms))
+    for j, coefficient in enumerate(coefficients[: terms.shape[1]]):
+        out += coefficient * terms[:, j].astype(np.float64)
     return out

@@ -126,18 +126,12 @@ def _check_depth(top: TopK, n_labels: int, k: int | None) -> None:
     )
 
 
-def matched(
-    Y_true: Any, top: Any, k: int, compat: str | None, *, whole_ties: bool = False
-) -> tuple[Matches, int, Convention]:
+def matched(Y_true: Any, top: Any, k: int, compat: str | None) -> tuple[Matches, int, Convention]:
     """Return what every metric starts with: matches at least k deep, under the convention asked
     for.
-
-    ``whole_ties``: the metric averages over ties if the convention does, so the ranking is kept
-    beyond k.
     """
     how, k = convention(compat), as_k(k)
-    if whole_ties and how.average_ties:
-        matches = match(None, match(Y_true, top), k)
-    else:
-        matches = match(Y_true, top, k)
+    if how.average_ties:  # which reach beyond k
+        top = match(Y_true, top)
+    matches = match(Y_true, top, k)
     return (matches if how.graded else matches.binary()), k, how

@@ -79,22 +79,7 @@ def ps_precision_at_k(
     ranking of a row lists its true labels by decreasing 1/p. ``normalize=False`` leaves out the
     division.
 
-    Parameters
-    ----------
-    Y_true : matrix of shape (n, L), or list of lists of int
-        True labels of the rows.
-    top : TopK, matrix of scores, or lists of ids
-        The answers, best first.
-    p : array of shape (L,), or a propensity model
-        Propensities of labels.
-    k : int, default=5
-        Answers per row that count.
-    normalize : bool, default=True
-        Divide by the largest value that any answers could have.
-    compat : str, default=None
-        Conventions of another evaluator (``longtail.metrics.conventions``).
-
-    >>> scores = np.array([[0.9, 0.8, 0.7, 0.1], [0.1, 0.9, 0.2, 0.3]])
+    >>> scores = [[0.9, 0.8, 0.7, 0.1], [0.1, 0.9, 0.2, 0.3]]
     >>> round(ps_precision_at_k([[0, 2], [1, 3]], scores, [1, 0.5, 0.25, 0.1], k=2), 7)
     0.7647059
     """
@@ -113,22 +98,7 @@ def ps_recall_at_k(
     With p = 1 the normalised value is recall relative to the largest recall that k answers allow,
     not R@k itself.
 
-    Parameters
-    ----------
-    Y_true : matrix of shape (n, L), or list of lists of int
-        True labels of the rows.
-    top : TopK, matrix of scores, or lists of ids
-        The answers, best first.
-    p : array of shape (L,), or a propensity model
-        Propensities of labels.
-    k : int, default=5
-        Answers per row that count.
-    normalize : bool, default=True
-        Divide by the largest value that any answers could have.
-    compat : str, default=None
-        Conventions of another evaluator (``longtail.metrics.conventions``).
-
-    >>> ps_recall_at_k([[0, 2]], np.array([[0.9, 0.8, 0.7]]), [1, 1, 0.5], k=2, normalize=False)
+    >>> ps_recall_at_k([[0, 2]], [[0.9, 0.8, 0.7]], [1, 1, 0.5], k=2, normalize=False)
     0.5
     """
     m, k, _ = matched(Y_true, top, k, compat)
@@ -144,22 +114,7 @@ def ps_dcg_at_k(
 
     Mean over rows of sum_{l <= k} y_{r_l} / (p_{r_l} log2(l + 1)), over that of the best rankings.
 
-    Parameters
-    ----------
-    Y_true : matrix of shape (n, L), or list of lists of int
-        True labels of the rows.
-    top : TopK, matrix of scores, or lists of ids
-        The answers, best first.
-    p : array of shape (L,), or a propensity model
-        Propensities of labels.
-    k : int, default=5
-        Answers per row that count.
-    normalize : bool, default=True
-        Divide by the largest value that any answers could have.
-    compat : str, default=None
-        Conventions of another evaluator (``longtail.metrics.conventions``).
-
-    >>> ps_dcg_at_k([[0, 2]], np.array([[0.9, 0.8, 0.7]]), [1, 1, 0.5], k=3, normalize=False)
+    >>> ps_dcg_at_k([[0, 2]], [[0.9, 0.8, 0.7]], [1, 1, 0.5], k=3, normalize=False)
     2.0
     """
     m, k, how = matched(Y_true, top, k, compat)
@@ -176,22 +131,7 @@ def ps_ndcg_at_k(
     Mean over rows of that, over that of the best rankings. The inner denominator is the one of
     nDCG, sum_{l <= min(k, ||y||_1)} 1 / log2(l + 1) for plain labels.
 
-    Parameters
-    ----------
-    Y_true : matrix of shape (n, L), or list of lists of int
-        True labels of the rows.
-    top : TopK, matrix of scores, or lists of ids
-        The answers, best first.
-    p : array of shape (L,), or a propensity model
-        Propensities of labels.
-    k : int, default=5
-        Answers per row that count.
-    normalize : bool, default=True
-        Divide by the largest value that any answers could have.
-    compat : str, default=None
-        Conventions of another evaluator (``longtail.metrics.conventions``).
-
-    >>> scores = np.array([[0.9, 0.8, 0.7]])
+    >>> scores = [[0.9, 0.8, 0.7]]
     >>> round(ps_ndcg_at_k([[0, 2]], scores, [1, 1, 0.5], k=3, normalize=False), 4)
     1.2263
     """

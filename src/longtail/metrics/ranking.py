@@ -39,17 +39,6 @@ def precision_at_k(Y_true: Any, top: Any, k: int = 5, *, compat: str | None = No
     answers, or fewer than k labels. The most reported metric of the field, and the least
     informative about rare labels: see ``macro_precision_at_k`` and ``ps_precision_at_k``.
 
-    Parameters
-    ----------
-    Y_true : matrix of shape (n, L), or list of lists of int
-        True labels of the rows.
-    top : TopK, matrix of scores, or lists of ids
-        The answers, best first.
-    k : int, default=5
-        Answers per row that count.
-    compat : str, default=None
-        Conventions of another evaluator (``longtail.metrics.conventions``).
-
     >>> from longtail.answers import TopK
     >>> top = TopK([[0, 1], [1, 3]], [[0.9, 0.8], [0.9, 0.3]], n_labels=4)
     >>> precision_at_k([[0, 2], [1, 3]], top, k=2)
@@ -68,18 +57,7 @@ def recall_at_k(Y_true: Any, top: Any, k: int = 5, *, compat: str | None = None)
     The mean over rows of (1/||y||_1) sum_{l <= k} y_{r_l}. A row without labels counts as 0. Where
     rows have more than k labels, R@k cannot reach 1.
 
-    Parameters
-    ----------
-    Y_true : matrix of shape (n, L), or list of lists of int
-        True labels of the rows.
-    top : TopK, matrix of scores, or lists of ids
-        The answers, best first.
-    k : int, default=5
-        Answers per row that count.
-    compat : str, default=None
-        Conventions of another evaluator (``longtail.metrics.conventions``).
-
-    >>> recall_at_k([[0, 2], [1]], np.array([[0.9, 0.8, 0.1], [0.1, 0.9, 0.2]]), k=1)
+    >>> recall_at_k([[0, 2], [1]], [[0.9, 0.8, 0.1], [0.1, 0.9, 0.2]], k=1)
     0.75
     """
     m, k, _ = matched(Y_true, top, k, compat)
@@ -94,18 +72,7 @@ def f1_at_k(Y_true: Any, top: Any, k: int = 5, *, compat: str | None = None) -> 
     counts only the answers a row has; scikit-learn's ``average="samples"``. ``micro_f1_at_k`` and
     ``macro_f1_at_k`` average differently.
 
-    Parameters
-    ----------
-    Y_true : matrix of shape (n, L), or list of lists of int
-        True labels of the rows.
-    top : TopK, matrix of scores, or lists of ids
-        The answers, best first.
-    k : int, default=5
-        Answers per row that count.
-    compat : str, default=None
-        Conventions of another evaluator (``longtail.metrics.conventions``).
-
-    >>> round(f1_at_k([[0, 2]], np.array([[0.9, 0.8, 0.1]]), k=1), 4)
+    >>> round(f1_at_k([[0, 2]], [[0.9, 0.8, 0.1]], k=1), 4)
     0.6667
     """
     m, k, _ = matched(Y_true, top, k, compat)
@@ -122,21 +89,10 @@ def dcg_at_k(Y_true: Any, top: Any, k: int = 5, *, compat: str | None = None) ->
     Järvelin and Kekäläinen, "Cumulated gain-based evaluation of IR techniques", 2002; linear gain,
     as in all work on extreme classification.
 
-    Parameters
-    ----------
-    Y_true : matrix of shape (n, L), or list of lists of int
-        True labels of the rows.
-    top : TopK, matrix of scores, or lists of ids
-        The answers, best first.
-    k : int, default=5
-        Answers per row that count.
-    compat : str, default=None
-        Conventions of another evaluator (``longtail.metrics.conventions``).
-
-    >>> round(dcg_at_k([[0, 2]], np.array([[0.9, 0.8, 0.7]]), k=3), 4)
+    >>> round(dcg_at_k([[0, 2]], [[0.9, 0.8, 0.7]], k=3), 4)
     1.5
     """
-    m, k, how = matched(Y_true, top, k, compat, whole_ties=True)
+    m, k, how = matched(Y_true, top, k, compat)
     return Rows(tie_averaged_dcg(m, k) if how.average_ties else m.dcg(k), weights=m.weights)
 
 
@@ -147,21 +103,10 @@ def ndcg_at_k(Y_true: Any, top: Any, k: int = 5, *, compat: str | None = None) -
     For plain labels the denominator is sum_{l <= min(k, ||y||_1)} 1 / log2(l + 1); for graded truth
     the row's values in descending order take the place of the ones. 0 for a row without labels.
 
-    Parameters
-    ----------
-    Y_true : matrix of shape (n, L), or list of lists of int
-        True labels of the rows.
-    top : TopK, matrix of scores, or lists of ids
-        The answers, best first.
-    k : int, default=5
-        Answers per row that count.
-    compat : str, default=None
-        Conventions of another evaluator (``longtail.metrics.conventions``).
-
-    >>> round(ndcg_at_k([[0, 2]], np.array([[0.9, 0.8, 0.7]]), k=3), 7)
+    >>> round(ndcg_at_k([[0, 2]], [[0.9, 0.8, 0.7]], k=3), 7)
     0.9197208
     """
-    m, k, how = matched(Y_true, top, k, compat, whole_ties=True)
+    m, k, how = matched(Y_true, top, k, compat)
     dcg = tie_averaged_dcg(m, k) if how.average_ties else m.dcg(k)
     return Rows(ratio(dcg, m.ideal_dcg(k)), weights=m.weights)
 
@@ -174,18 +119,7 @@ def hit_rate_at_k(Y_true: Any, top: Any, k: int = 5, *, compat: str | None = Non
     napkinXC and DiSMEC++ call it abandonment@k, a word that web search uses for the complement.
     With graded truth, any value above 0 is a hit.
 
-    Parameters
-    ----------
-    Y_true : matrix of shape (n, L), or list of lists of int
-        True labels of the rows.
-    top : TopK, matrix of scores, or lists of ids
-        The answers, best first.
-    k : int, default=5
-        Answers per row that count.
-    compat : str, default=None
-        Conventions of another evaluator (``longtail.metrics.conventions``).
-
-    >>> hit_rate_at_k([[0, 2], [1]], np.array([[0.9, 0.8, 0.1], [0.9, 0.1, 0.2]]), k=1)
+    >>> hit_rate_at_k([[0, 2], [1]], [[0.9, 0.8, 0.1], [0.9, 0.1, 0.2]], k=1)
     0.5
     """
     m, k, _ = matched(Y_true, top, k, compat)
@@ -201,18 +135,7 @@ def hamming_loss_at_k(Y_true: Any, top: Any, k: int = 5, *, compat: str | None =
     missed (h hits among q predictions). With many labels the fraction is tiny;
     ``compat="napkinxc"`` gives the number of wrong entries per row instead.
 
-    Parameters
-    ----------
-    Y_true : matrix of shape (n, L), or list of lists of int
-        True labels of the rows.
-    top : TopK, matrix of scores, or lists of ids
-        The answers, best first.
-    k : int, default=5
-        Answers per row that count.
-    compat : str, default=None
-        Conventions of another evaluator (``longtail.metrics.conventions``).
-
-    >>> hamming_loss_at_k([[0, 2]], np.array([[0.9, 0.8, 0.1, 0.0]]), k=2)
+    >>> hamming_loss_at_k([[0, 2]], [[0.9, 0.8, 0.1, 0.0]], k=2)
     0.5
     """
     m, k, how = matched(Y_true, top, k, compat)

@@ -17,6 +17,8 @@ from typing import Any, Generic, ParamSpec, Protocol, cast
 
 import numpy as np
 
+from longtail.metrics.docstrings import with_parameters
+
 __all__ = ["RowMetric", "Rows", "row_wise"]
 
 P = ParamSpec("P")
@@ -74,4 +76,4 @@ def row_wise(terms: Callable[P, Rows]) -> RowMetric[P]:
     as_any.rows = terms
     as_any.__signature__ = inspect.signature(terms).replace(return_annotation="float")
     as_any.__annotations__ = {**terms.__annotations__, "return": float}
-    return cast("RowMetric[P]", metric)
+    return cast("RowMetric[P]", with_parameters(as_any))

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from longtail.metrics.matches import Matches
-from longtail.metrics.row_sums import discounts
+from longtail.metrics.matches import Matches, discounts
 
 __all__ = ["tie_averaged_dcg"]
 

@@ -8,27 +8,15 @@ from typing import Any
 
 import pytest
 
-pytest.register_assert_rewrite(
-    *(
-        f"longtail.testing.{part}"
-        for part in (
-            "answers",
-            "filters",
-            "inputs",
-            "parameters",
-            "probabilities",
-            "refusals",
-            "saving",
-        )
-    )
-)
+PARTS = "answers filters inputs parameters probabilities refusals saving"
+pytest.register_assert_rewrite(*(f"longtail.testing.{part}" for part in PARTS.split()))
 
 from longtail.testing.answers import *  # noqa: E402
 from longtail.testing.filters import *  # noqa: E402
 from longtail.testing.inputs import *  # noqa: E402
 from longtail.testing.parameters import *  # noqa: E402
 from longtail.testing.probabilities import *  # noqa: E402
-from longtail.testing.problems import Problem, make_problem, seeded  # noqa: E402
+from longtail.testing.problems import Problem, make_problem, seeded, shared  # noqa: E402
 from longtail.testing.refusals import *  # noqa: E402
 from longtail.testing.saving import *  # noqa: E402
 
@@ -51,3 +39,9 @@ def make(ranker: Callable[..., Any]) -> Callable[..., Any]:
 def problem() -> Problem:
     """Return rows of features with labels to be found in them."""
     return make_problem()
+
+
+@pytest.fixture
+def fitted(make: Callable[..., Any], problem: Problem) -> Any:
+    """Return a ranker fitted on the problem, for tests that only ask it: they share it."""
+    return shared(make, problem)

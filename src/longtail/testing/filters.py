@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -51,9 +51,9 @@ def random_lists(n: int, rng: Any, n_labels: int = 12) -> list[list[int]]:
 @pytest.mark.parametrize("dense", [True, False])
 @pytest.mark.parametrize("k", [1, 3, 12])
 def test_filters_are_exact_search_and_a_mask(
-    make: Make, problem: Problem, k: int, dense: bool
+    fitted: Any, problem: Problem, k: int, dense: bool
 ) -> None:
-    model = make().fit(problem.X, problem.Y)
+    model = fitted
     n, rng = problem.X.shape[0], np.random.default_rng(k)
     exact = {"beam": None} if isinstance(model, lt.XRLinear) else {}
     scores = all_answers(model, problem.X)
@@ -133,26 +133,25 @@ def test_every_form_of_a_list_is_the_same_list(make: Make, problem: Problem) -> 
 
 
 @pytest.mark.parametrize(
-    ("include", "error", "message"),
+    ("include", "error", "facts"),
     [
-        ([12], ValueError, "label 12, but there are 12"),
-        ([-1], ValueError, "label -1"),
-        ([[0], [1]], ValueError, "2 lists, but there are 3 rows"),
-        (["cat"], ValueError, "knows no names"),
-        ("cat", TypeError, "include=\\['cat'\\]"),
-        (3, TypeError, "include=\\[3\\]"),
-        ([0, None, 1.5], TypeError, "list of labels"),
-        ([[0], [1], [0.5]], TypeError, r"include\[2\] holds 0.5"),
-        (np.ones(11, bool), ValueError, "mask of 11 labels"),
-        (sp.csr_matrix((3, 11)), ValueError, "shape"),
+        ([12], ValueError, r"\b12\b.*\b12\b"),
+        ([-1], ValueError, "-1"),
+        ([[0], [1]], ValueError, r"\b2\b.*\b3\b"),
+        (["cat"], ValueError, "cat"),
+        ("cat", TypeError, r"\['cat'\]"),
+        (3, TypeError, r"\[3\]"),
+        ([0, None, 1.5], TypeError, "include"),
+        ([[0], [1], [0.5]], TypeError, r"include\[2\].*0.5"),
+        (np.ones(11, bool), ValueError, "11"),
+        (sp.csr_matrix((3, 11)), ValueError, r"\(3, 11\)"),
     ],
 )
 def test_lists_that_make_no_sense(
-    make: Make, problem: Problem, include: Any, error: type[Exception], message: str
+    fitted: Any, problem: Problem, include: Any, error: type[Exception], facts: str
 ) -> None:
-    model = make().fit(problem.X, problem.Y)
-    with pytest.raises(error, match=message):
-        model.predict_topk(problem.X[:3], include=include)
+    with pytest.raises(error, match=facts):
+        fitted.predict_topk(problem.X[:3], include=include)
 
 
 def test_names_are_saved_and_forgotten(make: Make, problem: Problem, tmp_path: Path) -> None:
@@ -161,9 +160,9 @@ def test_names_are_saved_and_forgotten(make: Make, problem: Problem, tmp_path: P
     model.save(tmp_path / "m")
     found = lt.load(tmp_path / "m", verify=True)
     assert list(found.label_names_) == names
-    with pytest.raises(ValueError, match="'名 12', which is no label"):
+    with pytest.raises(ValueError, match="名 12"):
         found.predict_topk(problem.X, include=["名 12"])
-    with pytest.raises(ValueError, match="2 names were given"):
+    with pytest.raises(ValueError, match=r"\b2\b"):
         found.name_labels(["a", "b"])
     assert found.fit(problem.X, problem.Y).label_names_ is None
 
@@ -177,20 +176,11 @@ def test_rows_keep_their_lists_whatever_the_threads(make: Make) -> None:
     expected = model.predict_topk(problem.X, k=4, include=lists)
     for i in (0, 131, 599):
         assert model.predict_topk(problem.X[i], k=4, include=[lists[i]]) == expected[i]
-    wrong: list[object] = []
 
-    def ask(start: int) -> None:
+    def ask(start: int) -> bool:
         rows = slice(start, start + 200)
-        try:
-            for _ in range(3):
-                if model.predict_topk(problem.X[rows], k=4, include=lists[rows]) != expected[rows]:
-                    wrong.append(start)
-        except BaseException as error:
-            wrong.append(error)
+        asked = (model.predict_topk(problem.X[rows], k=4, include=lists[rows]) for _ in range(3))
+        return all(answer == expected[rows] for answer in asked)
 
-    threads = [threading.Thread(target=ask, args=(100 * i,)) for i in range(5)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert wrong == []
+    with ThreadPoolExecutor(5) as pool:
+        assert all(pool.map(ask, range(0, 500, 100)))

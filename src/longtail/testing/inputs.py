@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from longtail.testing.problems import Problem, assert_close, features
+from longtail.testing.problems import Problem, assert_close, features, shared
 
 Make = Callable[..., Any]
 
@@ -103,8 +103,8 @@ def _lists(Y: sp.csr_matrix) -> list[list[int]]:
 
 @features
 @pytest.mark.parametrize("form", SPARSE)
-def test_sparse_features(make: Make, problem: Problem, form: str) -> None:
-    expected = make().fit(problem.X, problem.Y).predict_topk(problem.X, k=4)
+def test_sparse_features(make: Make, fitted: Any, problem: Problem, form: str) -> None:
+    expected = fitted.predict_topk(problem.X, k=4)
     X = SPARSE[form](problem.X)
     assert make().fit(X, problem.Y).predict_topk(X, k=4) == expected
 
@@ -113,27 +113,27 @@ def test_sparse_features(make: Make, problem: Problem, form: str) -> None:
 @pytest.mark.parametrize("form", DENSE)
 def test_dense_features(make: Make, problem: Problem, form: str) -> None:
     dense = problem.X.toarray()
-    expected = make().fit(dense, problem.Y).predict_topk(dense, k=4)
+    expected = shared(make, Problem(dense, problem.Y)).predict_topk(dense, k=4)
     X = DENSE[form](problem.X)
     assert make().fit(X, problem.Y).predict_topk(X, k=4) == expected
 
 
 @features
-def test_sparse_and_dense_agree(make: Make, problem: Problem) -> None:
+def test_sparse_and_dense_agree(make: Make, fitted: Any, problem: Problem) -> None:
     """Compare both to rounding: the order of summation may differ. Fitted on either, a model takes
     both.
     """
     sparse, dense = problem.X, problem.X.toarray()
-    expected = make().fit(sparse, problem.Y).predict_topk(sparse, k=4)
+    expected = fitted.predict_topk(sparse, k=4)
     for train in (sparse, dense):
-        model = make().fit(train, problem.Y)
+        model = shared(make, Problem(train, problem.Y))
         for query in (sparse, dense):
             assert_close(model.predict_topk(query, k=4), expected)
 
 
 @pytest.mark.parametrize("form", LABELS)
-def test_labels(make: Make, problem: Problem, form: str) -> None:
-    expected = make().fit(problem.X, problem.Y).predict_topk(problem.X, k=4)
+def test_labels(make: Make, fitted: Any, problem: Problem, form: str) -> None:
+    expected = fitted.predict_topk(problem.X, k=4)
     model = make().fit(problem.X, LABELS[form](problem.Y))
     assert model.n_labels_ == problem.Y.shape[1]
     assert model.predict_topk(problem.X, k=4) == expected
@@ -150,7 +150,8 @@ def test_one_label_per_row(make: Make, problem: Problem) -> None:
 def test_memory_mapped_features(make: Make, problem: Problem, tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", problem.X.toarray())
     mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
-    expected = make().fit(problem.X.toarray(), problem.Y).predict_topk(problem.X.toarray(), k=3)
+    dense = problem.X.toarray()
+    expected = shared(make, Problem(dense, problem.Y)).predict_topk(dense, k=3)
     assert make().fit(mapped, problem.Y).predict_topk(mapped, k=3) == expected
 
 

@@ -75,18 +75,17 @@ def test_it_says_what_it_is(make: Make) -> None:
     assert (type(make()).__doc__ or "").strip()
 
 
-def test_scikit_learn_clone(make: Make, problem: Problem) -> None:
+def test_scikit_learn_clone(fitted: Any, problem: Problem) -> None:
     from sklearn.base import clone
     from sklearn.exceptions import NotFittedError
     from sklearn.utils.validation import check_is_fitted
 
-    model = make().fit(problem.X, problem.Y)
-    check_is_fitted(model)
-    twin = clone(model)
-    assert type(twin) is type(model) and shown(twin) == shown(model)
+    check_is_fitted(fitted)
+    twin = clone(fitted)
+    assert type(twin) is type(fitted) and shown(twin) == shown(fitted)
     with pytest.raises(NotFittedError):
         check_is_fitted(twin)
-    assert twin.fit(problem.X, problem.Y).predict_topk(problem.X) == model.predict_topk(problem.X)
+    assert twin.fit(problem.X, problem.Y).predict_topk(problem.X) == fitted.predict_topk(problem.X)
 
 
 @features

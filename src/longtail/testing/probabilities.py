@@ -75,7 +75,7 @@ def test_cross_fitting_needs_no_held_out_rows(probable: Make, large: Problem) ->
     proba = model.predict_proba_topk(large.X[1000:], k=3)
     if not of_networks(model):
         assert metrics.expected_calibration_error(large.Y[1000:], proba, k=3) < 0.06
-    with pytest.raises(ValueError, match="folds must lie"):
+    with pytest.raises(ValueError, match=r"folds.*\b11\b"):
         model.calibrate(large.X[:10], large.Y[:10], folds=11)
 
 
@@ -109,15 +109,6 @@ def test_calibration_is_saved_and_forgotten(
     (tmp_path / "m" / "manifest.json").write_text(text.replace(f'"{method}"', '"guess"'))
     with pytest.raises(ModelFormatError):
         lt.load(tmp_path / "m")
-
-
-@features
-def test_a_score_is_not_called_a_probability(problem: Problem) -> None:
-    for model in (lt.OneVsAll(), lt.XRLinear(), lt.Ensemble(models=[lt.OneVsAll()])):
-        model.fit(problem.X, problem.Y)
-        assert not hasattr(model, "predict_proba_topk")
-        with pytest.raises(AttributeError, match="not probabilities"):
-            model.predict_proba_topk(problem.X)
 
 
 def test_same_seed_same_curve(probable: Make, problem: Problem) -> None:

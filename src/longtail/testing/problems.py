@@ -20,6 +20,7 @@ __all__ = [
     "make_problem",
     "params_of",
     "seeded",
+    "shared",
     "shown",
 ]
 
@@ -101,3 +102,18 @@ def seeded(make: Callable[..., Any]) -> Callable[..., Any]:
     """Return ``make`` with a fixed seed, where it takes one."""
     fixed = {"random_state": 0} if "random_state" in make().get_params() else {}
     return lambda **params: make(**{**fixed, **params})
+
+
+_FITTED: dict[tuple[type, str, type], Any] = {}
+
+
+def shared(make: Callable[..., Any], problem: Problem) -> Any:
+    """Return a ranker fitted on the rows of ``problem``, the same for all tests that only ask it.
+
+    Rankers are told apart by what they are, and by the container of their rows.
+    """
+    model = make()
+    key = (type(model), repr(model), type(problem.X))
+    if key not in _FITTED:
+        _FITTED[key] = model.fit(problem.X, problem.Y)
+    return _FITTED[key]

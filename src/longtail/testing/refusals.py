@@ -1,4 +1,4 @@
-"""What cannot be right is refused at once, with a message that says what to do."""
+"""What cannot be right is refused at once, by an error that names what is wrong."""
 
 from __future__ import annotations
 
@@ -31,17 +31,13 @@ def broken(matrix: sp.csr_matrix, column: int) -> sp.csr_matrix:
 @pytest.mark.parametrize("dense", [True, False])
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e300])
 def test_features_that_are_not_finite(
-    make: Make, problem: Problem, value: float, dense: bool
+    make: Make, fitted: Any, problem: Problem, value: float, dense: bool
 ) -> None:
     X = with_value(problem.X.astype(np.float64), value)
     X = X.toarray() if dense else X
-    with pytest.raises(
-        ValueError, match=r"X holds (NaN|a value that is infinite).*replace or drop"
-    ):
-        make().fit(X, problem.Y)
-    model = make().fit(problem.X, problem.Y)
-    with pytest.raises(ValueError, match=r"X holds (NaN|a value that is infinite)"):
-        model.predict_topk(X)
+    for use in (lambda: make().fit(X, problem.Y), lambda: fitted.predict_topk(X)):
+        with pytest.raises(ValueError, match=r"X .*(NaN|infinite)"):
+            use()
 
 
 @features
@@ -51,39 +47,37 @@ def test_different_numbers_of_rows(make: Make, problem: Problem) -> None:
         (problem.X, problem.Y[:-1]),
         (problem.X[:-1].toarray(), problem.lists),
     ]:
-        with pytest.raises(ValueError, match=r"X has \d+ rows but Y has \d+: they must describe"):
+        with pytest.raises(ValueError, match=r"X .*\d+.* Y .*\d+"):
             make().fit(X, Y)
 
 
 @features
 @pytest.mark.parametrize("change", [-1, 1])
-def test_wrong_width_at_predict(make: Make, problem: Problem, change: int) -> None:
-    model = make().fit(problem.X, problem.Y)
+def test_wrong_width_at_predict(fitted: Any, problem: Problem, change: int) -> None:
     width = problem.X.shape[1] + change
     for X in (sp.csr_matrix((2, width)), np.zeros((2, width))):
-        with pytest.raises(ValueError, match=rf"{width} features.*fitted with 40.*vectoriser"):
-            model.predict_topk(X)
+        with pytest.raises(ValueError, match=rf"{width}.*\b40\b"):
+            fitted.predict_topk(X)
 
 
 @features
 def test_negative_and_outlandish_labels(make: Make, problem: Problem) -> None:
-    lists = problem.lists
-    with pytest.raises(ValueError, match="negative label id -1: ids count from 0"):
-        make().fit(problem.X, [*lists[:-1], [-1]])
-    with pytest.raises(ValueError, match="label id 4294967296: at most"):
-        make().fit(problem.X, [*lists[:-1], [2**32]])
-    with pytest.raises(ValueError, match="damaged CSR matrix"):
-        make().fit(problem.X, broken(problem.Y, 12))
-    with pytest.raises(ValueError, match="damaged CSR matrix"):
-        make().fit(problem.X, broken(problem.Y, -1))
-    with pytest.raises(ValueError, match="damaged CSR matrix"):
-        make().fit(broken(problem.X, 10**6), problem.Y)
+    for wrong in (-1, 2**32):
+        with pytest.raises(ValueError, match=f"{wrong}"):
+            make().fit(problem.X, [*problem.lists[:-1], [wrong]])
+    for X, Y in [
+        (problem.X, broken(problem.Y, 12)),
+        (problem.X, broken(problem.Y, -1)),
+        (broken(problem.X, 10**6), problem.Y),
+    ]:
+        with pytest.raises(ValueError, match="CSR"):
+            make().fit(X, Y)
 
 
 @pytest.mark.parametrize("value", [-1, -0.5, 2, 1.5, np.nan, np.inf])
 def test_label_values_outside_0_1(make: Make, problem: Problem, value: float) -> None:
     for Y in (with_value(problem.Y, value), with_value(problem.Y, value).toarray()):
-        with pytest.raises(ValueError, match="Y holds"):
+        with pytest.raises(ValueError, match="Y "):
             make().fit(problem.X, Y)
 
 
@@ -98,65 +92,62 @@ def test_labels_that_are_not_ids(make: Make, problem: Problem) -> None:
     ):
         with pytest.raises((TypeError, ValueError), match="Y"):
             make().fit(X, Y)
-    with pytest.raises(TypeError, match="one list of label ids per row"):
+    with pytest.raises(TypeError, match="Y"):
         make().fit(X, [3, 4])
 
 
 def test_an_indicator_matrix_as_nested_lists(make: Make, problem: Problem) -> None:
     """Read as ids it would quietly say something else."""
-    with pytest.raises(ValueError, match=r"ambiguous.*indicator matrix.*np.asarray"):
+    with pytest.raises(ValueError, match=r"Y.*np\.asarray"):
         make().fit(problem.X, problem.Y.toarray().astype(int).tolist())
 
 
 @features
 def test_features_that_are_not_a_table(make: Make, problem: Problem) -> None:
-    for X in (["a text", "another"], [["a"], ["b"]], [[1j], [2]], np.zeros((2, 1), "M8[s]")):
-        with pytest.raises((TypeError, ValueError), match="X must"):
+    masked = np.ma.masked_less(np.ones((2, 2)), 2)
+    for X in (
+        ["a text", "another"],
+        [["a"], ["b"]],
+        [[1j], [2]],
+        np.zeros((2, 1), "M8[s]"),
+        np.zeros(3),
+        np.zeros((2, 2, 2)),
+        [[1, 2], [3]],
+        masked,
+    ):
+        with pytest.raises((TypeError, ValueError), match=r"\bX\b"):
             make().fit(X, [[0], [1]])
-    with pytest.raises(ValueError, match=r"two dimensions, got 1.*reshape"):
-        make().fit(np.zeros(3), [[0]])
-    with pytest.raises(ValueError, match="two dimensions, got 3"):
-        make().fit(np.zeros((2, 2, 2)), [[0], [1]])
-    with pytest.raises(ValueError, match="X cannot be read as a table"):
-        make().fit([[1, 2], [3]], [[0], [1]])
-    with pytest.raises(ValueError, match="masked"):
-        make().fit(np.ma.masked_less(np.ones((2, 2)), 2), [[0], [1]])
 
 
 @features
 def test_nothing_to_learn_from(make: Make) -> None:
-    with pytest.raises(ValueError, match="X has no rows"):
+    with pytest.raises(ValueError, match="X "):
         make().fit(sp.csr_matrix((0, 3)), sp.csr_matrix((0, 2)))
-    with pytest.raises(ValueError, match="Y has no labels"):
+    with pytest.raises(ValueError, match="Y "):
         make().fit(sp.csr_matrix((2, 3)), [[], []])
 
 
-@pytest.mark.parametrize("k", [0, -1])
-def test_k_below_1(make: Make, problem: Problem, k: int) -> None:
-    with pytest.raises(ValueError, match="k must be at least 1"):
-        make().fit(problem.X, problem.Y).predict_topk(problem.X, k=k)
-
-
-@pytest.mark.parametrize("k", [2.5, "5", None, True])
-def test_k_that_is_no_number(make: Make, problem: Problem, k: object) -> None:
-    with pytest.raises(TypeError, match="k must be a whole number"):
-        make().fit(problem.X, problem.Y).predict_topk(problem.X, k=k)
+@pytest.mark.parametrize("k", [0, -1, 2.5, "5", None, True])
+def test_k_that_is_no_positive_number(fitted: Any, problem: Problem, k: object) -> None:
+    error = ValueError if type(k) is int else TypeError
+    with pytest.raises(error, match=rf"\bk\b.*{k!r}"):
+        fitted.predict_topk(problem.X, k=k)
 
 
 def test_unknown_parameters(make: Make) -> None:
-    with pytest.raises(TypeError, match=r"has no parameter 'n_trees_': it has "):
+    with pytest.raises(TypeError, match="'n_trees_'"):
         make(n_trees_=3)
-    with pytest.raises(ValueError, match=r"has no parameter 'n_trees_': it has "):
+    with pytest.raises(ValueError, match="'n_trees_'"):
         make().set_params(n_trees_=3)
-    with pytest.raises(TypeError, match="by name"):
+    with pytest.raises(TypeError):
         type(make())(3)
 
 
-def test_unknown_arguments(make: Make, problem: Problem) -> None:
+def test_unknown_arguments(make: Make, fitted: Any, problem: Problem) -> None:
     with pytest.raises(TypeError, match="sample_wait"):
         make().fit(problem.X, problem.Y, sample_wait=1)
     with pytest.raises(TypeError, match="topk"):
-        make().fit(problem.X, problem.Y).predict_topk(problem.X, topk=1)
+        fitted.predict_topk(problem.X, topk=1)
 
 
 def test_use_before_fit(make: Make, problem: Problem, tmp_path: Any) -> None:
@@ -167,7 +158,7 @@ def test_use_before_fit(make: Make, problem: Problem, tmp_path: Any) -> None:
         lambda: model.score(problem.X, problem.Y),
         lambda: model.save(tmp_path / "m"),
     ):
-        with pytest.raises(ValueError, match="not fitted yet: call fit first"):
+        with pytest.raises(ValueError, match=type(model).__name__):
             use()
     assert not (tmp_path / "m").exists()
 
@@ -200,14 +191,14 @@ def test_not_even_scipy_is_trusted(make: Make, problem: Problem) -> None:
             X.indices = X.indices[:-5]
         else:
             X.indptr[-1] = -1
-        with pytest.raises(ValueError, match="damaged CSR"):
+        with pytest.raises(ValueError, match="CSR"):
             make().fit(X, problem.Y)
     coo = problem.X.tocoo()
     coo.row = coo.row.copy()
     coo.row[0] = 10**6
-    with pytest.raises(ValueError, match="damaged COO"):
+    with pytest.raises(ValueError, match="COO"):
         make().fit(coo, problem.Y)
     csc = problem.X.tocsc()
     csc.indices[0] = -3
-    with pytest.raises(ValueError, match="damaged CSC"):
+    with pytest.raises(ValueError, match="CSC"):
         make().fit(csc, problem.Y)
